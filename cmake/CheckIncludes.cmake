@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DROOT=DIR -P CheckIncludes.cmake: fails if a file under ROOT/src includes a room to its
+# right, or if the product (src, apps) includes the simulator.
+set(CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/House.cmake table REGEX "^set\\(HOUSE_")
+foreach(line IN LISTS table)
+  cmake_language(EVAL CODE "${line}")
+endforeach()
+
+set(bad 0)
+file(GLOB_RECURSE files ${ROOT}/src/*.cpp ${ROOT}/src/*.h ${ROOT}/apps/*.cpp ${ROOT}/apps/*.h)
+foreach(file IN LISTS files)
+  file(RELATIVE_PATH path ${ROOT} ${file})
+  string(REGEX REPLACE "^src/([a-z]+)/.*" "\\1" room ${path})
+  # A unit test may use the simulator's parts; the product may not.
+  string(REGEX MATCH "_test\\.cpp$" is_test ${path})
+  file(STRINGS ${file} includes REGEX "^#include \"")
+  foreach(include IN LISTS includes)
+    string(REGEX REPLACE "^#include \"([a-z]+)/.*" "\\1" target ${include})
+    if(target STREQUAL "sim" AND NOT is_test)
+      message(SEND_ERROR "${path}: ${include}: the product does not know the simulator")
+      set(bad 1)
+    elseif(path MATCHES "^src/" AND target IN_LIST HOUSE_ROOMS AND NOT target STREQUAL room
+        AND NOT target IN_LIST HOUSE_LEFT_OF_${room})
+      message(SEND_ERROR "${path}: ${include}: ${target} does not stand to the left of ${room}")
+      set(bad 1)
+    endif()
+  endforeach()
+endforeach()
+list(LENGTH files count)
+if(count EQUAL 0)
+  message(FATAL_ERROR "no files under ${ROOT}/src")
+endif()
+if(NOT bad)
+  message(STATUS "${count} files include only what stands to their left")
+endif()

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <memory>
+#include <span>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+
+namespace switchyard {
+namespace {
+
+constexpr size_t kMaxValue = 4096;
+
+// spdlog's own JSON pattern does not escape, so the whole line is made here and spdlog only
+// stamps it: the two formatters below write the time and the level around it.
+void AppendQuoted(std::string& out, absl::string_view value) {
+  out.push_back('"');
+  for (const char c : value.substr(0, kMaxValue)) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+          absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned char>(c));
+        } else {
+          out.push_back(c);
+        }
+    }
+  }
+  out.push_back('"');
+}
+
+void AppendTextValue(std::string& out, absl::string_view value) {
+  const bool plain =
+      !value.empty() && value.find_first_of(" \t\n\r\"=\\") == absl::string_view::npos;
+  if (plain && value.size() <= kMaxValue) {
+    absl::StrAppend(&out, value);
+  } else {
+    AppendQuoted(out, value);
+  }
+}
+
+const char* LevelName(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::debug:
+      return "debug";
+    case spdlog::level::warn:
+      return "warning";
+    case spdlog::level::err:
+      return "error";
+    default:
+      return "info";
+  }
+}
+
+std::atomic<LogFormat> g_format = LogFormat::kText;
+
+class LineFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    const absl::Time time = absl::FromChrono(message.time);
+    const std::string stamp = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+    std::string head;
+    if (g_format == LogFormat::kJson) {
+      head = absl::StrFormat("{\"time\":\"%s\",\"level\":\"%s\",", stamp, LevelName(message.level));
+    } else {
+      head = absl::StrFormat("time=%s level=%s ", stamp, LevelName(message.level));
+    }
+    out.append(head.data(), head.data() + head.size());
+    out.append(message.payload.begin(), message.payload.end());
+    if (g_format == LogFormat::kJson) out.push_back('}');
+    out.push_back('\n');
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<LineFormatter>();
+  }
+};
+
+spdlog::level::level_enum LevelOf(Severity severity) {
+  switch (severity) {
+    case Severity::kDebug:
+      return spdlog::level::debug;
+    case Severity::kWarning:
+      return spdlog::level::warn;
+    case Severity::kError:
+      return spdlog::level::err;
+    case Severity::kInfo:
+      break;
+  }
+  return spdlog::level::info;
+}
+
+spdlog::logger& Logger() {
+  static spdlog::logger* logger = [] {
+    auto* made =
+        new spdlog::logger("switchyard", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_formatter(std::make_unique<LineFormatter>());
+    made->set_level(spdlog::level::info);
+    made->flush_on(spdlog::level::debug);
+    return made;
+  }();
+  return *logger;
+}
+
+void Write(Severity severity, absl::string_view message, std::span<const LogField> fields) {
+  const auto level = LevelOf(severity);
+  if (!Logger().should_log(level)) return;
+  std::string line;
+  if (g_format == LogFormat::kJson) {
+    line += "\"msg\":";
+    AppendQuoted(line, message);
+    for (const auto& [key, value] : fields) {
+      line.push_back(',');
+      AppendQuoted(line, key);
+      line.push_back(':');
+      AppendQuoted(line, value);
+    }
+  } else {
+    line += "msg=";
+    AppendTextValue(line, message);
+    for (const auto& [key, value] : fields) {
+      line.push_back(' ');
+      absl::StrAppend(&line, key);
+      line.push_back('=');
+      AppendTextValue(line, value);
+    }
+  }
+  Logger().log(level, spdlog::string_view_t(line.data(), line.size()));
+}
+
+}  // namespace
+
+void InitLogging(LogFormat format, Severity level) {
+  g_format = format;
+  Logger().set_level(LevelOf(level));
+}
+
+void Log(Severity severity, absl::string_view message, std::initializer_list<LogField> fields) {
+  Write(severity, message, {fields.begin(), fields.size()});
+}
+
+void LogEvent(const Event& event) {
+  std::vector<LogField> fields;
+  fields.reserve(event.fields.size() + 1);
+  fields.emplace_back("event", event.name);
+  fields.insert(fields.end(), event.fields.begin(), event.fields.end());
+  Write(event.severity, event.message, fields);
+}
+
+}  // namespace switchyard

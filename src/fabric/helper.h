@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Vendor libraries run in a helper process: one, long-lived, one call at a time, one FM connection
+// a call. At the deadline it is killed and started anew with the next call, so a hung or crashing
+// libnvfm or NVML never takes the agent with it, and the agent itself never holds /dev/nvidia*.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/child_process.h"
+#include "fabric/fabric_reader.h"
+
+namespace switchyard::fabric {
+
+struct HelperOptions {
+  // How to start the helper: {"/proc/self/exe", "fabric-helper"}. Its descriptor 3 is the channel.
+  std::vector<std::string> command;
+  FabricAddress address;
+  std::string fabric_library;  // path of libnvfm.so.1; empty = the loader's search
+  std::string nvml_library;    // path of libnvidia-ml.so.1; empty = the loader's search
+  absl::Duration timeout = absl::Seconds(15);  // connect, call and read together
+};
+
+class FabricHelper final : public FabricReader {
+ public:
+  explicit FabricHelper(HelperOptions options);
+  ~FabricHelper() override;
+
+  Result<FabricList> ReadPartitions() override;
+  Result<ModuleEntries> ReadModuleIds() override;
+
+  // Ends a call in flight (it returns kCancelled) by killing the helper. Any thread.
+  void Interrupt();
+
+ private:
+  class Channel;
+  Result<std::string> Call(absl::string_view request);
+
+  const HelperOptions options_;
+  absl::Mutex call_mutex_;  // one call at a time
+  absl::Mutex mutex_;
+  std::unique_ptr<Channel> channel_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The helper's own main: serves requests on `fd` until it is closed. Returns the exit code.
+int RunFabricHelper(int fd);
+
+}  // namespace switchyard::fabric

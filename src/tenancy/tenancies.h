@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The core's three entries: prefer, acquire, release. It alone holds the fabric's reader and calls
+// the planner; src/kube translates to and from them, the agent drives the Refresh functions. Any
+// thread. Prefer and Acquire never wait for Fabric Manager: they use the last list read.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/event.h"
+#include "base/host_root.h"
+#include "base/pci_address.h"
+#include "base/status.h"
+#include "fabric/fabric_reader.h"
+#include "fabric/module_map.h"
+#include "fabric/partition_table.h"
+#include "fabric/planner.h"
+#include "pci/inventory.h"
+#include "store/store.h"
+#include "tenancy/assignments.h"
+#include "tenancy/grant.h"
+
+namespace switchyard::tenancy {
+
+enum class FabricMode { kOff, kAdvise };  // enforce comes with the ledger
+[[nodiscard]] absl::string_view FabricModeName(FabricMode mode);
+
+struct Options {
+  HostRoot host_root;
+  FabricMode mode = FabricMode::kOff;
+  fabric::Policy policy = fabric::Policy::kPack;
+  std::vector<std::string>
+      module_map_files;  // read at every fabric refresh; absent ones are normal
+};
+
+// Everything borrowed must outlive the Tenancies. `reader` and `store` may be null (fabric off; no
+// state).
+struct Parts {
+  Clock* clock = nullptr;
+  EventSink* events = nullptr;
+  store::Store* store = nullptr;
+  fabric::FabricReader* reader = nullptr;
+};
+
+struct Preference {
+  std::vector<PciAddress> devices;  // empty = no preference
+  std::optional<int> partition;
+  std::string reason;  // for the log: why this, or why none
+};
+
+// What operators see of the fabric: one consistent copy.
+struct FabricView {
+  bool known = false;  // a list was read, now or before
+  bool up = false;     // the last read succeeded
+  std::string error;   // why not
+  absl::Time read_at;  // of the list
+  fabric::PartitionTable table;
+  fabric::ModuleMap map;
+  fabric::ModuleSet busy;  // by the assignment view and our own grants
+};
+
+class Tenancies {
+ public:
+  // Loads what is remembered (module map, partition list).
+  Tenancies(Options options, Parts parts);
+  ~Tenancies();
+
+  // kubelet's GetPreferredAllocation. Never fails: an empty preference has its reason.
+  [[nodiscard]] Preference Prefer(std::span<const PciAddress> available,
+                                  std::span<const PciAddress> must_include, int size);
+
+  // Resolves each device from sysfs at this moment. Refuses duplicates (kInvalidArgument), devices
+  // that are gone (kNotFound) or not ready (kFailedPrecondition), each with a message that says
+  // what to do. In advise, GPUs that are no partition are granted with a warning event.
+  [[nodiscard]] Result<Grant> Acquire(std::span<const PciAddress> devices);
+
+  // Takes back a grant that was not handed over after all (something later in the same Allocate
+  // failed). An unknown id is fine.
+  void Release(std::uint64_t grant_id);
+
+  // The devices as last scanned: health, NUMA nodes, shared groups.
+  void SetInventory(std::shared_ptr<const pci::Inventory> inventory);
+
+  // Reads map files, NVML and FM once and remembers what it learned. Blocks up to the reader's
+  // deadline; one caller.
+  void RefreshFabric();
+
+  // Reads the assignment view, unless an admission is running (then false: try again soon).
+  // kubelet's List must not run while an Allocate is in flight (kubernetes#137534).
+  bool RefreshAssignments(AssignmentSource& source);
+
+  // Held by a kubelet call (GetPreferredAllocation, Allocate) from its first to its last line.
+  class Admission;
+  [[nodiscard]] Admission BeginAdmission();
+
+  [[nodiscard]] FabricView View() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class Tenancies::Admission {
+ public:
+  explicit Admission(absl::Mutex& mutex) : mutex_(&mutex) { mutex_->ReaderLock(); }
+  Admission(Admission&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+  ~Admission() {
+    if (mutex_ != nullptr) mutex_->ReaderUnlock();
+  }
+
+ private:
+  absl::Mutex* mutex_;
+};
+
+}  // namespace switchyard::tenancy
