@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/http_server.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <chrono>
+#include <list>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace switchyard::agent {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+
+constexpr int kMaxConnections = 64;
+constexpr unsigned kMaxHeaderBytes = 8 * 1024;
+constexpr auto kTimeout = std::chrono::seconds(10);
+
+Status FromError(const boost::system::error_code& error, absl::string_view what) {
+  return ErrnoError(error.value(), what);
+}
+
+// One connection: read, answer, again until it is closed or idle.
+template <typename Protocol>
+class Session : public std::enable_shared_from_this<Session<Protocol>> {
+ public:
+  Session(typename Protocol::socket socket, const HttpHandler& handler, std::atomic<int>& open)
+      : stream_(std::move(socket)), handler_(handler), open_(open) {
+    ++open_;
+  }
+  ~Session() { --open_; }
+
+  void Read() {
+    parser_.emplace();
+    parser_->header_limit(kMaxHeaderBytes);
+    parser_->body_limit(0);
+    stream_.expires_after(kTimeout);
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = this->shared_from_this()](beast::error_code error, std::size_t) {
+                       if (!error) self->Answer();
+                     });
+  }
+
+ private:
+  void Answer() {
+    const auto& request = parser_->get();
+    HttpResponse answer;
+    if (request.method() == http::verb::get || request.method() == http::verb::head) {
+      answer = handler_(HttpRequest{std::string(request.target())});
+    } else {
+      answer.status = 405;
+      answer.body = "only GET and HEAD are served here\n";
+    }
+    response_ = {};
+    response_.result(static_cast<unsigned>(answer.status));
+    response_.version(request.version());
+    response_.keep_alive(request.keep_alive());
+    response_.set(http::field::content_type, answer.content_type);
+    response_.content_length(answer.body.size());
+    if (request.method() != http::verb::head) response_.body() = std::move(answer.body);
+    stream_.expires_after(kTimeout);
+    http::async_write(stream_, response_,
+                      [self = this->shared_from_this()](beast::error_code error, std::size_t) {
+                        if (!error && self->response_.keep_alive()) self->Read();
+                      });
+  }
+
+  beast::basic_stream<Protocol> stream_;
+  const HttpHandler& handler_;
+  std::atomic<int>& open_;
+  beast::flat_buffer buffer_{kMaxHeaderBytes};
+  std::optional<http::request_parser<http::empty_body>> parser_;
+  http::response<http::string_body> response_;
+};
+
+template <typename Protocol>
+class Listener {
+ public:
+  Listener(asio::io_context& context, HttpHandler handler, std::atomic<int>& open)
+      : acceptor_(context), handler_(std::move(handler)), open_(open) {}
+
+  Status Open(const typename Protocol::endpoint& endpoint, absl::string_view name) {
+    boost::system::error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    return error ? FromError(error, absl::StrCat("listening on ", name)) : OkStatus();
+  }
+
+  void Accept() {
+    acceptor_.async_accept(
+        [this](beast::error_code error, typename Protocol::socket socket) {
+          if (error == asio::error::operation_aborted) return;
+          if (!error && open_ < kMaxConnections) {
+            std::make_shared<Session<Protocol>>(std::move(socket), handler_, open_)->Read();
+          }
+          Accept();
+        });
+  }
+
+  typename Protocol::acceptor acceptor_;
+
+ private:
+  HttpHandler handler_;
+  std::atomic<int>& open_;
+};
+
+}  // namespace
+
+struct HttpServer::Impl {
+  std::atomic<int> open = 0;  // outlives the sessions that the context owns
+  std::list<Listener<asio::ip::tcp>> tcp;
+  std::list<Listener<asio::local::stream_protocol>> local;
+  std::vector<std::string> paths;
+  asio::io_context context{1};
+  std::thread thread;
+};
+
+HttpServer::HttpServer() : impl_(std::make_unique<Impl>()) {}
+
+HttpServer::~HttpServer() {
+  impl_->context.stop();
+  if (impl_->thread.joinable()) impl_->thread.join();
+  for (const std::string& path : impl_->paths) ::unlink(path.c_str());
+  impl_->tcp.clear();
+  impl_->local.clear();
+}
+
+Result<std::string> HttpServer::ListenTcp(const std::string& address, HttpHandler handler) {
+  const size_t colon = address.rfind(':');
+  int port = -1;
+  std::string host = address.substr(0, colon == std::string::npos ? 0 : colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  boost::system::error_code error;
+  const auto ip = asio::ip::make_address(host, error);
+  if (error || colon == std::string::npos ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", address, "\" is not an address to listen on; write IP:PORT, such as 127.0.0.1:9417"));
+  }
+  auto& listener = impl_->tcp.emplace_back(impl_->context, std::move(handler), impl_->open);
+  RETURN_IF_ERROR(listener.Open({ip, static_cast<std::uint16_t>(port)}, address));
+  const auto bound = listener.acceptor_.local_endpoint(error);
+  if (error) return FromError(error, address);
+  listener.Accept();
+  return absl::StrCat(ip.is_v6() ? absl::StrCat("[", host, "]") : host, ":", bound.port());
+}
+
+Status HttpServer::ListenUnix(const std::string& path, HttpHandler handler) {
+  // The kernel's limit for the path of a unix socket (sun_path), without the final zero.
+  constexpr size_t kMaxPath = 107;
+  if (path.size() > kMaxPath) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": longer than ", kMaxPath, " bytes, the limit of a unix socket"));
+  }
+  ::unlink(path.c_str());
+  auto& listener = impl_->local.emplace_back(impl_->context, std::move(handler), impl_->open);
+  const mode_t before = ::umask(0177);  // start-up only: no other thread makes files yet
+  const Status opened = listener.Open({path}, path);
+  ::umask(before);
+  RETURN_IF_ERROR(opened);
+  impl_->paths.push_back(path);
+  listener.Accept();
+  return OkStatus();
+}
+
+void HttpServer::Start() {
+  impl_->thread = std::thread([this] {
+    pthread_setname_np(pthread_self(), "http");
+    impl_->context.run();
+  });
+}
+
+}  // namespace switchyard::agent
