@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A kubelet, as a device plugin and a reader of PodResources see it: registration with dial-back,
+// ListAndWatch, the preferred-allocation sequence, Allocate at admission, restarts. It has no
+// scheduler: a pod that is added is admitted or Failed at once. Any thread, except that Start, Stop
+// and Restart are for one thread at a time. The clock must outlive it.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "sim/kubelet/call_log.h"
+#include "sim/kubelet/pod.h"
+
+namespace switchyard::sim {
+
+struct KubeletOptions {
+  std::string device_plugins_folder;  // kubelet.sock and the plugins' sockets; made if missing
+  std::string pod_resources_folder;   // kubelet.sock of PodResources; empty: not served
+  std::uint64_t seed = 1;             // of every random order and choice
+  Clock* clock = nullptr;             // null: the machine's
+  absl::Duration dial_timeout = absl::Seconds(10);   // of the dial-back; always real time
+  absl::Duration endpoint_grace = absl::Minutes(5);  // until a stopped resource is removed
+  bool limit_pod_resources = true;                   // 100 calls a second, burst of 10
+  // As kubelet up to 1.35: a stream that ends closes the newest plugin of the resource, whoever's
+  // stream it was. Otherwise plugins are told apart by resource and socket path.
+  bool plugins_by_name_only = false;
+};
+
+class Kubelet {
+ public:
+  explicit Kubelet(KubeletOptions options);
+  ~Kubelet();  // stops
+  Kubelet(const Kubelet&) = delete;
+  Kubelet& operator=(const Kubelet&) = delete;
+
+  // Deletes every socket in the folder of the plugins (files and folders stay) and serves anew.
+  [[nodiscard]] Status Start();
+  // Closes every connection; calls in flight end with an error. Pods are remembered.
+  void Stop();
+  // Stop and Start. Resources come back with no devices until their plugin registers again.
+  [[nodiscard]] Status Restart();
+
+  // Admits a pod; blocks as long as the plugin's Allocate does. One pod at a time, as kubelet.
+  PodStatus AddPod(const PodSpec& spec);
+  // Admission again of a pod whose containers do not run, as after a node reboot: no new Allocate,
+  // but its devices must be registered and healthy. kNotFound if there is none.
+  [[nodiscard]] Result<PodStatus> ReadmitPod(absl::string_view ns, absl::string_view name);
+  // The pod has ended. As in kubelet its devices are free only once something makes it look: the
+  // next admission, or a PodResources List. False if there is none.
+  bool RemovePod(absl::string_view ns, absl::string_view name);
+
+  [[nodiscard]] std::vector<PodReport> Pods() const;  // Failed ones included, by namespace and name
+  [[nodiscard]] std::map<std::string, ResourceReport> Resources() const;
+  [[nodiscard]] const CallLog& calls() const;
+
+  // Blocks until `done` says so, asking again at every change of state (registration, stream,
+  // snapshot, pod, call, removal of a resource); false after `timeout` of real time. `done` may
+  // call anything here that does not block.
+  bool WaitFor(const std::function<bool()>& done, absl::Duration timeout) const;
+
+  // Faults. They outlive a restart.
+  void FailRegisters(int next);    // the next ones are refused with an error
+  void WithholdStreams(int next);  // the next ones succeed, ListAndWatch is never opened
+  void HoldDialBack(bool hold);    // Register waits before it dials back; false lets all go on
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace switchyard::sim
