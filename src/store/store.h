@@ -5,6 +5,7 @@
 // (WAL, synchronous=FULL). What the facts mean is their owners' business. One connection; any
 // thread, serialised inside.
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "base/status.h"
 
 struct sqlite3;
+struct sqlite3_stmt;
 
 namespace switchyard::store {
 
@@ -40,13 +42,27 @@ class Store {
   [[nodiscard]] Result<std::optional<std::string>> Get(absl::string_view kind,
                                                        absl::string_view key);
   [[nodiscard]] Result<std::map<std::string, std::string>> List(absl::string_view kind);
+  // Writes nothing if that is the value already. At most 1 MiB (kInvalidArgument).
   [[nodiscard]] Status Put(absl::string_view kind, absl::string_view key, absl::string_view value);
   [[nodiscard]] Status Remove(absl::string_view kind, absl::string_view key);
 
  private:
-  explicit Store(sqlite3* database) : database_(database) {}
+  enum Query { kGet, kList, kPut, kRemove, kQueryCount };
+  class Use;  // one use of a prepared statement
+
+  Store(std::string path, sqlite3* database) : path_(std::move(path)), database_(database) {}
+  // Prepared at its first use, then kept.
+  [[nodiscard]] Result<sqlite3_stmt*> Prepared(Query query) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] Result<std::optional<std::string>> GetLocked(absl::string_view kind,
+                                                             absl::string_view key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] Status Change(Query query, std::initializer_list<absl::string_view> parameters)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string path_;
   absl::Mutex mutex_;
   sqlite3* const database_;
+  std::array<sqlite3_stmt*, kQueryCount> statements_ ABSL_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace switchyard::store
