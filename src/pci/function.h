@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One PCI function as its sysfs folder has it, without the rest of its group. Inside src/pci only.
+// A file that is missing or malformed is an error that names it: nothing is filled with a guess.
+
+#include <optional>
+#include <vector>
+
+#include "base/pci_address.h"
+#include "base/status.h"
+#include "pci/inventory.h"
+#include "pci/sysfs.h"
+
+namespace switchyard::pci {
+
+[[nodiscard]] Result<std::uint16_t> ReadVendor(const Folder& function);
+
+// The number behind the link "iommu_group"; absent without the link (no IOMMU).
+[[nodiscard]] Result<std::optional<int>> ReadIommuGroup(const Folder& function);
+
+// All but the BARs. The NUMA node is read, and must be there, for GPUs and NVSwitches only.
+[[nodiscard]] Result<Function> ReadFunction(const Folder& function, const PciAddress& address);
+
+// The memory BARs; none if there is no file "resource".
+[[nodiscard]] Result<std::vector<Bar>> ReadBars(const Folder& function);
+
+}  // namespace switchyard::pci

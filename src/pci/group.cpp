@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pci/group.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "pci/function.h"
+
+namespace switchyard::pci {
+namespace {
+
+// A group without ACS can hold a whole machine: name this many, count the rest.
+constexpr size_t kMaxReasons = 8;
+
+std::string OfGroup(absl::string_view member, int group) {
+  return absl::StrCat(member, " of IOMMU group ", group);
+}
+
+// Why this device itself can't be opened by a VM's monitor.
+std::vector<std::string> OwnReasons(const Function& self) {
+  std::vector<std::string> reasons;
+  if (!self.iommu_group.has_value())
+    reasons.push_back(
+        "no IOMMU group: enable the IOMMU (VT-d or AMD-Vi in the firmware; intel_iommu=on or "
+        "amd_iommu=on on the kernel's command line)");
+  if (!self.driver.has_value()) {
+    reasons.push_back("no driver: bind it to vfio-pci");
+  } else if (!self.on_vfio) {
+    reasons.push_back(absl::StrCat("on ", *self.driver,
+                                   ", which is no vfio driver: unbind it and bind it to vfio-pci"));
+  }
+  return reasons;
+}
+
+// Why this member keeps the group from a VM; absent if it doesn't.
+std::optional<std::string> MemberReason(const Function& member, int group) {
+  if (member.iommu_group.has_value() && *member.iommu_group != group)
+    return absl::StrCat(OfGroup(member.address.ToString(), group),
+                        " says itself that it is in group ", *member.iommu_group,
+                        ": look again, and if it stays so, this is no faithful copy of sysfs");
+  if (!member.driver.has_value() || member.on_vfio || *member.driver == "pci-stub")
+    return std::nullopt;
+  return absl::StrCat(OfGroup(member.address.ToString(), group), " is on ", *member.driver,
+                      ": a VM can't have the group; bind it to vfio-pci or unbind it");
+}
+
+Result<Function> ReadMember(const Folder& bus, const std::string& name) {
+  ASSIGN_OR_RETURN(const PciAddress address, PciAddress::Parse(name));
+  ASSIGN_OR_RETURN(const Folder folder, bus.OpenChild(name));
+  return ReadFunction(folder, address);
+}
+
+bool IsFolder(const std::string& path) {
+  struct stat info = {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool HostHasIommufd(const HostRoot& root) {
+  if (::access(root.Path("dev/iommu").c_str(), F_OK) == 0) return true;
+  // A copy of somebody's /sys has no dev/.
+  return !IsFolder(root.Path("dev")) &&
+         ::access(root.Path("sys/class/misc/iommu").c_str(), F_OK) == 0;
+}
+
+std::optional<std::string> Join(const std::vector<std::string>& reasons) {
+  if (reasons.empty()) return std::nullopt;
+  const size_t shown = std::min(reasons.size(), kMaxReasons);
+  std::string text = absl::StrJoin(reasons.begin(), reasons.begin() + shown, "; ");
+  if (shown < reasons.size())
+    absl::StrAppend(&text, "; and ", reasons.size() - shown, " more of the group");
+  return text;
+}
+
+}  // namespace
+
+std::set<std::string> ListedInGroup(const HostRoot& root, int group) {
+  const Result<Folder> folder =
+      Folder::Open(root.Path(absl::StrCat("sys/kernel/iommu_groups/", group)));
+  if (!folder.ok()) return {};
+  const Result<std::vector<std::string>> names = folder->List("devices");
+  if (!names.ok()) return {};
+  return {names->begin(), names->end()};
+}
+
+Result<std::set<std::string>> LinkedToGroup(const Folder& bus, int group) {
+  std::set<std::string> linked;
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, bus.List("."));
+  for (const std::string& name : names) {
+    const Result<Folder> function = bus.OpenChild(name);
+    if (absl::IsNotFound(function.status())) continue;  // gone since it was listed
+    if (!function.ok()) return function.status();
+    const Result<std::optional<int>> its_group = ReadIommuGroup(*function);
+    if (!its_group.ok()) return Annotate(its_group.status(), function->path());
+    if (*its_group == group) linked.insert(name);
+  }
+  return linked;
+}
+
+Device WithGroup(const HostRoot& root, const Folder& bus, Function self,
+                 const std::set<std::string>& names) {
+  Device device;
+  std::vector<std::string> reasons = OwnReasons(self);
+  const std::string own_name = self.address.ToString();
+  device.members.push_back(self);
+  for (const std::string& name : names) {
+    if (name == own_name || !self.iommu_group.has_value()) continue;
+    Result<Function> member = ReadMember(bus, name);
+    if (!member.ok()) {
+      reasons.push_back(absl::StrCat(OfGroup(name, *self.iommu_group), " can't be read (",
+                                     absl::string_view(member.status().message()),
+                                     "): a VM can't have the group until it can"));
+    } else if (!member->IsBridge()) {
+      if (auto reason = MemberReason(*member, *self.iommu_group)) reasons.push_back(*reason);
+      device.members.push_back(*std::move(member));
+    }
+  }
+  std::sort(device.members.begin(), device.members.end(),
+            [](const Function& a, const Function& b) { return a.address < b.address; });
+  if (self.on_vfio) {
+    device.backend =
+        self.vfio_cdev.has_value() && HostHasIommufd(root) ? Backend::kIommufd : Backend::kLegacy;
+  }
+  device.problem = Join(reasons);
+  device.self = std::move(self);
+  return device;
+}
+
+}  // namespace switchyard::pci
