@@ -34,9 +34,9 @@ struct FakeFunction {
   std::uint16_t vendor = 0x10de;
   std::uint16_t device = 0x2330;
   std::optional<std::string> driver = "vfio-pci";
-  std::optional<int> group;          // none: no IOMMU
-  std::optional<int> numa_node = 0;  // -1 as the kernel writes it; none: no such file
-  std::optional<int> vfio;           // N: the folder vfio-dev/vfioN with its file "dev"
+  std::optional<int> group = std::nullopt;  // none: no IOMMU
+  std::optional<int> numa_node = 0;         // -1 as the kernel writes it; none: no such file
+  std::optional<int> vfio = std::nullopt;   // N: the folder vfio-dev/vfioN with its file "dev"
 };
 
 class SysfsTree {
