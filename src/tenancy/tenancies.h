@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -28,6 +29,7 @@
 #include "store/store.h"
 #include "tenancy/assignments.h"
 #include "tenancy/grant.h"
+#include "tenancy/preference.h"
 
 namespace switchyard::tenancy {
 
@@ -49,12 +51,6 @@ struct Parts {
   EventSink* events = nullptr;
   store::Store* store = nullptr;
   fabric::FabricReader* reader = nullptr;
-};
-
-struct Preference {
-  std::vector<PciAddress> devices;  // empty = no preference
-  std::optional<int> partition;
-  std::string reason;  // for the log: why this, or why none
 };
 
 // What operators see of the fabric: one consistent copy.
@@ -91,11 +87,14 @@ class Tenancies {
   void SetInventory(std::shared_ptr<const pci::Inventory> inventory);
 
   // Reads map files, NVML and FM once and remembers what it learned. Blocks up to the reader's
-  // deadline; one caller.
+  // deadline (a call each for FM and NVML); one caller. In off it does nothing. Events, each only
+  // when something changed: see fabric_state.h.
   void RefreshFabric();
 
   // Reads the assignment view, unless an admission is running (then false: try again soon).
-  // kubelet's List must not run while an Allocate is in flight (kubernetes#137534).
+  // kubelet's List must not run while an Allocate is in flight (kubernetes#137534), so an admission
+  // that comes meanwhile waits for it. A view that can't be read leaves the former one in force and
+  // is reported once (events assignments_unreadable, assignments_readable). One caller.
   bool RefreshAssignments(AssignmentSource& source);
 
   // Held by a kubelet call (GetPreferredAllocation, Allocate) from its first to its last line.

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tenancy/tenancies.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "tenancy/fabric_state.h"
+#include "tenancy/holdings.h"
+#include "tenancy/partition_check.h"
+#include "tenancy/picture.h"
+#include "tenancy/preference.h"
+#include "tenancy/resolve.h"
+
+namespace switchyard::tenancy {
+
+absl::string_view FabricModeName(FabricMode mode) {
+  return mode == FabricMode::kOff ? "off" : "advise";
+}
+
+// Locks: `admission` is held over kubelet's calls and the reading of the view, `mutex` only to copy
+// or swap pointers and to count; neither over a call to Fabric Manager.
+struct Tenancies::State {
+  State(Options o, Parts p)
+      : options(std::move(o)),
+        parts(p),
+        fabric_state(options.module_map_files, {p.clock, p.events, p.store, p.reader}) {}
+
+  // `busy` follows whatever it is made of.
+  void Recount() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    busy = {};
+    for (const PciAddress& address : holdings.Held()) busy = busy | picture->ModulesOf(address);
+  }
+  void Repaint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    picture = MakePicture(inventory.get(), fabric);
+    Recount();
+  }
+
+  const Options options;
+  const Parts parts;
+  FabricState fabric_state;   // the caller of RefreshFabric
+  bool view_readable = true;  // the caller of RefreshAssignments
+  absl::Mutex admission;
+
+  mutable absl::Mutex mutex;
+  std::shared_ptr<const pci::Inventory> inventory ABSL_GUARDED_BY(mutex);
+  std::shared_ptr<const FabricKnowledge> fabric ABSL_GUARDED_BY(mutex);
+  std::shared_ptr<const Picture> picture ABSL_GUARDED_BY(mutex);
+  Holdings holdings ABSL_GUARDED_BY(mutex);
+  fabric::ModuleSet busy ABSL_GUARDED_BY(mutex);
+};
+
+Tenancies::Tenancies(Options options, Parts parts)
+    : state_(std::make_unique<State>(std::move(options), parts)) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->fabric = state_->options.mode == FabricMode::kOff
+                       ? std::make_shared<const FabricKnowledge>()
+                       : state_->fabric_state.Load();
+  state_->Repaint();
+}
+
+Tenancies::~Tenancies() = default;
+
+Preference Tenancies::Prefer(std::span<const PciAddress> available,
+                             std::span<const PciAddress> must_include, int size) {
+  std::shared_ptr<const Picture> picture;
+  fabric::ModuleSet busy;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    picture = state_->picture;
+    busy = state_->busy;
+  }
+  const PreferenceRequest request{available, must_include, size};
+  if (state_->options.mode == FabricMode::kOff) return PreferNodes(*picture, request);
+  return PreferPartition(*picture, busy, state_->options.policy, request);
+}
+
+Result<Grant> Tenancies::Acquire(std::span<const PciAddress> devices) {
+  if (devices.empty()) return absl::InvalidArgumentError("no device was asked for");
+  std::set<PciAddress> seen;
+  Grant grant;
+  std::vector<PciAddress> gpus;
+  for (const PciAddress& address : devices) {
+    if (!seen.insert(address).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          address.ToString(), " was asked for twice in one request; name each device once"));
+    }
+    ASSIGN_OR_RETURN(Resolved resolved, Resolve(state_->options.host_root, address));
+    grant.devices.push_back(std::move(resolved.device));
+    gpus.insert(gpus.end(), resolved.gpus.begin(), resolved.gpus.end());
+  }
+
+  std::shared_ptr<const Picture> picture;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    picture = state_->picture;
+    grant.id = state_->holdings.Add(devices, state_->parts.clock->Monotonic());
+    state_->Recount();
+  }
+  if (state_->options.mode == FabricMode::kOff) return grant;
+  PartitionCheck check = CheckPartition(*picture->fabric, gpus);
+  grant.partition = check.partition;
+  if (check.event) state_->parts.events->Report(*check.event);
+  return grant;
+}
+
+void Tenancies::Release(std::uint64_t grant_id) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->holdings.Release(grant_id);
+  state_->Recount();
+}
+
+void Tenancies::SetInventory(std::shared_ptr<const pci::Inventory> inventory) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->inventory = std::move(inventory);
+  state_->Repaint();
+}
+
+void Tenancies::RefreshFabric() {
+  if (state_->options.mode == FabricMode::kOff) return;
+  std::shared_ptr<const FabricKnowledge> fabric = state_->fabric_state.Refresh();
+  absl::MutexLock lock(&state_->mutex);
+  state_->fabric = std::move(fabric);
+  state_->Repaint();
+}
+
+bool Tenancies::RefreshAssignments(AssignmentSource& source) {
+  if (!state_->admission.TryLock()) return false;
+  const absl::Duration started = state_->parts.clock->Monotonic();
+  Result<Assignments> view = source.Read();
+  state_->admission.Unlock();
+
+  const bool readable = view.ok();
+  if (readable != state_->view_readable) {
+    state_->parts.events->Report(
+        readable ? Event{"assignments_readable",
+                         Severity::kInfo,
+                         "kubelet says again which devices are assigned",
+                         {}}
+                 : Event{"assignments_unreadable",
+                         Severity::kWarning,
+                         absl::StrCat("kubelet does not say which devices are assigned: ",
+                                      std::string(view.status().message()),
+                                      "; going on with its last answer"),
+                         {{"code", absl::StatusCodeToString(view.status().code())}}});
+  }
+  state_->view_readable = readable;
+  if (!readable) return true;
+  absl::MutexLock lock(&state_->mutex);
+  state_->holdings.SetView(*std::move(view), started);
+  state_->Recount();
+  return true;
+}
+
+Tenancies::Admission Tenancies::BeginAdmission() { return Admission(state_->admission); }
+
+FabricView Tenancies::View() const {
+  std::shared_ptr<const FabricKnowledge> fabric;
+  fabric::ModuleSet busy;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    fabric = state_->fabric;
+    busy = state_->busy;
+  }
+  return {fabric->known, fabric->up,  fabric->error, fabric->read_at,
+          fabric->table, fabric->map, busy};
+}
+
+}  // namespace switchyard::tenancy
