@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "sim/kubelet/changes.h"
 
 namespace switchyard::sim {
 
@@ -46,24 +48,26 @@ class CallLog {
  public:
   static constexpr size_t kKept = 64;  // calls of each kind
 
+  // Bumped with every entry; must outlive the log.
+  explicit CallLog(Changes& changes) : changes_(changes) {}
+
+  // As the call begins.
   void Count(std::int64_t CallCounts::* counter) {
-    absl::MutexLock lock(&mutex_);
-    ++(counts_.*counter);
+    {
+      absl::MutexLock lock(&mutex_);
+      ++(counts_.*counter);
+    }
+    changes_.Bump();
   }
-  void Add(PreferredCall call) {
-    absl::MutexLock lock(&mutex_);
-    Push(preferred_, std::move(call));
-  }
-  void Add(AllocateCall call) {
-    absl::MutexLock lock(&mutex_);
-    Push(allocate_, std::move(call));
-  }
+  // Once it is answered.
+  void Add(PreferredCall call) { Push(preferred_, std::move(call)); }
+  void Add(AllocateCall call) { Push(allocate_, std::move(call)); }
 
   [[nodiscard]] CallCounts counts() const {
     absl::MutexLock lock(&mutex_);
     return counts_;
   }
-  // Oldest first. A call is here once it was answered.
+  // Oldest first.
   [[nodiscard]] std::vector<PreferredCall> preferred() const {
     absl::MutexLock lock(&mutex_);
     return {preferred_.begin(), preferred_.end()};
@@ -75,11 +79,16 @@ class CallLog {
 
  private:
   template <typename Call>
-  static void Push(std::deque<Call>& calls, Call call) {
-    calls.push_back(std::move(call));
-    if (calls.size() > kKept) calls.pop_front();
+  void Push(std::deque<Call>& calls, Call call) {
+    {
+      absl::MutexLock lock(&mutex_);
+      calls.push_back(std::move(call));
+      if (calls.size() > kKept) calls.pop_front();
+    }
+    changes_.Bump();
   }
 
+  Changes& changes_;
   mutable absl::Mutex mutex_;
   CallCounts counts_ ABSL_GUARDED_BY(mutex_);
   std::deque<PreferredCall> preferred_ ABSL_GUARDED_BY(mutex_);

@@ -44,7 +44,8 @@ class Kubelet {
 
   // Deletes every socket in the folder of the plugins (files and folders stay) and serves anew.
   [[nodiscard]] Status Start();
-  // Closes every connection; calls in flight end with an error. Pods are remembered.
+  // Closes every connection; calls in flight end with an error. Pods are remembered. A dial-back
+  // that finds nobody is waited for, up to dial_timeout.
   void Stop();
   // Stop and Start. Resources come back with no devices until their plugin registers again.
   [[nodiscard]] Status Restart();
@@ -55,7 +56,8 @@ class Kubelet {
   // but its devices must be registered and healthy. kNotFound if there is none.
   [[nodiscard]] Result<PodStatus> ReadmitPod(absl::string_view ns, absl::string_view name);
   // The pod has ended. As in kubelet its devices are free only once something makes it look: the
-  // next admission, or a PodResources List. False if there is none.
+  // next admission, or a PodResources List. Waits for the pod's own admission. False if there is
+  // none.
   bool RemovePod(absl::string_view ns, absl::string_view name);
 
   [[nodiscard]] std::vector<PodReport> Pods() const;  // Failed ones included, by namespace and name

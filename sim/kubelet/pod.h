@@ -55,9 +55,10 @@ struct ContainerResult {
 
 struct PodStatus {
   bool admitted = false;
-  // Of a pod that was not admitted (it is Failed for ever): "UnexpectedAdmissionError" with
-  // kubelet's message; "OutOf<resource>" for a resource nobody registered, where a scheduler would
-  // have left the pod Pending; "AlreadyExists"; "KubeletStopped" (not remembered: add it again).
+  // Empty if admitted; "Pending" while its admission runs. Of a pod that is Failed for ever:
+  // "UnexpectedAdmissionError" with kubelet's message, or "OutOf<resource>" for a resource nobody
+  // registered, where a scheduler would have left the pod Pending. Of a pod that is not remembered:
+  // "Invalid", "AlreadyExists", or "KubeletStopped" (add it again, as the API server would).
   std::string reason;
   std::string message;
   std::vector<ContainerResult> containers;  // empty if not admitted

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// kubelet's device manager: what plugins offer, what is in use, and the admission of a pod's
+// containers. No gRPC: plugins are PluginEndpoints. Any thread, but one admission at a time. The
+// lock is free during calls to a plugin.
+//
+// kubelet keeps two records: what was allocated to whom, and, derived from it, which ids are in
+// use. The second is rebuilt from the first whenever the devices of an ended pod are reclaimed; a
+// device that was chosen while its Allocate is still running stands only in the second, so a
+// rebuild at that moment makes it look free, and the next pod can get it too (kubernetes#137534).
+// So here.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "sim/kubelet/call_log.h"
+#include "sim/kubelet/changes.h"
+#include "sim/kubelet/device_chooser.h"
+#include "sim/kubelet/endpoint.h"
+#include "sim/kubelet/pod.h"
+#include "sim/kubelet/pod_devices.h"
+#include "sim/kubelet/resource_table.h"
+
+namespace switchyard::sim {
+
+class DeviceManager {
+ public:
+  // `endpoint_stopped`: RemoveExpired has a new deadline; called without a lock held. All
+  // references must outlive the manager.
+  DeviceManager(std::uint64_t seed, absl::Duration grace, std::function<void()> endpoint_stopped,
+                Clock& clock, Changes& changes, CallLog& log);
+
+  // What the plugins' connections report.
+  void Connected(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
+                 bool preferred_available);
+  void Disconnected(const std::string& resource);
+  void Update(const std::string& resource, const std::vector<PluginDevice>& snapshot);
+
+  // Removes resources whose plugin is gone for the grace time; how long until the next is due.
+  absl::Duration RemoveExpired();
+  // kubelet restarted: allocations stay, devices and what was in flight are forgotten.
+  void Restart();
+
+  // A pod counts as active from before its admission until it ends or is rejected.
+  void SetActive(PodUid pod, bool active);
+  // Frees what pods that are no longer active hold. See above.
+  void Reclaim();
+  // kubelet leaves resources that no plugin ever registered to others.
+  [[nodiscard]] bool Handles(const std::string& resource) const;
+  // Chooses and allocates for every container. The error's message is the one kubelet gives.
+  [[nodiscard]] Status Admit(PodUid pod, const PodSpec& spec);
+
+  [[nodiscard]] std::vector<Allocation> Allocations(PodUid pod, const std::string& container) const;
+  [[nodiscard]] std::map<std::string, ResourceReport> Report() const;
+
+ private:
+  struct Target {  // one container of the pod under admission
+    PodUid pod;
+    const PodSpec& spec;
+    const ContainerSpec& container;
+  };
+  Status AllocateContainer(const Target& target, IdsByResource& reusable);
+  Status AllocateResource(const Target& target, const std::string& resource, int required,
+                          const DeviceIds& reusable);
+  // nullopt: the container already has its devices.
+  Result<std::optional<ChoiceInput>> PrepareChoice(const Target& target,
+                                                   const std::string& resource, int required,
+                                                   const DeviceIds& reusable);
+  Result<std::vector<std::string>> CallPreferred(const std::string& resource,
+                                                 const PreferredRequest& request);
+  Result<AllocateAnswer> CallAllocate(const std::string& resource,
+                                      const std::vector<std::string>& ids);
+  // The endpoint to call; an error if it is stopped.
+  Result<std::shared_ptr<PluginEndpoint>> Endpoint(const std::string& resource) const;
+  bool OffersPreferred(const std::string& resource) const;
+  void Reserve(const std::string& resource, const std::string& id);
+  void Record(const Target& target, const std::string& resource, const DeviceIds& ids,
+              AllocateAnswer answer);
+
+  const absl::Duration grace_;
+  const std::function<void()> endpoint_stopped_;
+  Clock& clock_;
+  Changes& changes_;
+  CallLog& log_;
+  Random random_;  // the admitting thread's
+
+  mutable absl::Mutex mutex_;
+  ResourceTable resources_ ABSL_GUARDED_BY(mutex_);
+  PodDevices pod_devices_ ABSL_GUARDED_BY(mutex_);
+  IdsByResource in_use_ ABSL_GUARDED_BY(mutex_);
+  std::set<PodUid> active_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace switchyard::sim

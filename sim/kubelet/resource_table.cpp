@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/kubelet/resource_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace switchyard::sim {
+
+bool Resource::has_topology() const {
+  return std::any_of(devices.begin(), devices.end(),
+                     [](const auto& device) { return !device.second.numa_nodes.empty(); });
+}
+
+void ResourceTable::Connect(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
+                            bool preferred_available) {
+  Resource& it = resources_[resource];
+  it.plugin = std::move(plugin);
+  it.preferred_available = preferred_available;
+  it.stopped_at.reset();
+}
+
+void ResourceTable::Disconnect(const std::string& resource, absl::Duration now) {
+  const auto found = resources_.find(resource);
+  if (found == resources_.end()) return;
+  Resource& it = found->second;
+  it.unhealthy.merge(it.healthy);
+  it.healthy.clear();
+  it.stopped_at = now;
+}
+
+void ResourceTable::Update(const std::string& resource, const std::vector<PluginDevice>& snapshot) {
+  Resource& it = resources_[resource];
+  it.listed = true;
+  it.devices.clear();
+  it.healthy.clear();
+  it.unhealthy.clear();
+  for (const PluginDevice& device : snapshot) {
+    it.devices[device.id] = device;
+    (device.health == "Healthy" ? it.healthy : it.unhealthy).insert(device.id);
+  }
+}
+
+absl::Duration ResourceTable::RemoveExpired(absl::Duration now, absl::Duration grace) {
+  absl::Duration next = absl::InfiniteDuration();
+  for (auto it = resources_.begin(); it != resources_.end();) {
+    const Resource& resource = it->second;
+    // A snapshot for a resource that was removed already: it has no endpoint at all.
+    const bool orphaned = resource.plugin == nullptr && !resource.stopped_at;
+    const absl::Duration left =
+        resource.stopped_at ? *resource.stopped_at + grace - now : absl::InfiniteDuration();
+    if (orphaned || left <= absl::ZeroDuration()) {
+      it = resources_.erase(it);
+      continue;
+    }
+    next = std::min(next, left);
+    ++it;
+  }
+  return next;
+}
+
+void ResourceTable::ForgetDevices(absl::Duration now) {
+  std::map<std::string, Resource> back;
+  for (const auto& [name, resource] : resources_) {
+    if (!resource.listed) continue;
+    Resource& it = back[name];
+    it.listed = true;
+    it.stopped_at = now;
+  }
+  resources_ = std::move(back);
+}
+
+const Resource* ResourceTable::Find(const std::string& resource) const {
+  const auto found = resources_.find(resource);
+  return found == resources_.end() ? nullptr : &found->second;
+}
+
+}  // namespace switchyard::sim

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the plugins said: per resource its endpoint, its devices and their health. A pure value: no
+// lock, no clock (every `now` is the caller's monotonic time); the device manager owns it.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "sim/kubelet/endpoint.h"
+
+namespace switchyard::sim {
+
+struct Resource {
+  std::shared_ptr<PluginEndpoint> plugin;  // null after a restart of kubelet: a stopped endpoint
+  bool preferred_available = false;        // from GetDevicePluginOptions
+  std::optional<absl::Duration> stopped_at;
+  bool listed = false;  // a snapshot came, now or before a restart: kubelet knows the resource
+  std::map<std::string, PluginDevice> devices;  // the last snapshot
+  std::set<std::string> healthy;
+  std::set<std::string> unhealthy;  // an id sent with both healths is in both sets
+
+  [[nodiscard]] bool connected() const { return plugin != nullptr && !stopped_at; }
+  [[nodiscard]] bool has_topology() const;
+};
+
+class ResourceTable {
+ public:
+  // The newest registration wins. The devices of the one before stay until the first snapshot.
+  void Connect(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
+               bool preferred_available);
+  // All devices become unhealthy and the resource's endpoint is stopped, be it the one whose stream
+  // ended or, as in kubelet, a newer one.
+  void Disconnect(const std::string& resource, absl::Duration now);
+  // A snapshot: what it does not name is gone. It does not start a stopped endpoint again.
+  void Update(const std::string& resource, const std::vector<PluginDevice>& snapshot);
+
+  // Removes what has been stopped for `grace`; returns how long until the next is due.
+  absl::Duration RemoveExpired(absl::Duration now, absl::Duration grace);
+  // kubelet restarted: what was listed comes back with no devices and a stopped endpoint.
+  void ForgetDevices(absl::Duration now);
+
+  [[nodiscard]] const Resource* Find(const std::string& resource) const;
+  [[nodiscard]] const std::map<std::string, Resource>& all() const { return resources_; }
+
+ private:
+  std::map<std::string, Resource> resources_;
+};
+
+}  // namespace switchyard::sim
