@@ -103,14 +103,13 @@ class Listener {
   }
 
   void Accept() {
-    acceptor_.async_accept(
-        [this](beast::error_code error, typename Protocol::socket socket) {
-          if (error == asio::error::operation_aborted) return;
-          if (!error && open_ < kMaxConnections) {
-            std::make_shared<Session<Protocol>>(std::move(socket), handler_, open_)->Read();
-          }
-          Accept();
-        });
+    acceptor_.async_accept([this](beast::error_code error, typename Protocol::socket socket) {
+      if (error == asio::error::operation_aborted) return;
+      if (!error && open_ < kMaxConnections) {
+        std::make_shared<Session<Protocol>>(std::move(socket), handler_, open_)->Read();
+      }
+      Accept();
+    });
   }
 
   typename Protocol::acceptor acceptor_;
@@ -150,8 +149,8 @@ Result<std::string> HttpServer::ListenTcp(const std::string& address, HttpHandle
   }
   boost::system::error_code error;
   const auto ip = asio::ip::make_address(host, error);
-  if (error || colon == std::string::npos ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 || port > 65535) {
+  if (error || colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
+      port < 0 || port > 65535) {
     return absl::InvalidArgumentError(absl::StrCat(
         "\"", address, "\" is not an address to listen on; write IP:PORT, such as 127.0.0.1:9417"));
   }

@@ -28,7 +28,8 @@ std::string Exchange(int fd, const std::string& request) {
 UniqueFd ConnectTcp(const std::string& address) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  to.sin_port =
+      htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM, 0));
   EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
@@ -36,7 +37,8 @@ UniqueFd ConnectTcp(const std::string& address) {
 }
 
 HttpResponse Echo(const HttpRequest& request) {
-  return {request.target == "/missing" ? 404 : 200, "text/plain", "you asked for " + request.target};
+  return {request.target == "/missing" ? 404 : 200, "text/plain",
+          "you asked for " + request.target};
 }
 
 class HttpServerTest : public ::testing::Test {
@@ -47,7 +49,9 @@ class HttpServerTest : public ::testing::Test {
     address_ = *address;
     server_.Start();
   }
-  std::string Get(const std::string& request) { return Exchange(ConnectTcp(address_).get(), request); }
+  std::string Get(const std::string& request) {
+    return Exchange(ConnectTcp(address_).get(), request);
+  }
 
   HttpServer server_;
   std::string address_;
@@ -57,7 +61,8 @@ TEST_F(HttpServerTest, AnswersGetWithTheHandlersBodyAndStatus) {
   const std::string ok = Get("GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n");
   EXPECT_NE(ok.find("200 OK"), std::string::npos) << ok;
   EXPECT_NE(ok.find("you asked for /metrics"), std::string::npos) << ok;
-  EXPECT_NE(Get("GET /missing HTTP/1.1\r\nConnection: close\r\n\r\n").find("404"), std::string::npos);
+  EXPECT_NE(Get("GET /missing HTTP/1.1\r\nConnection: close\r\n\r\n").find("404"),
+            std::string::npos);
 }
 
 TEST_F(HttpServerTest, HeadHasNoBodyAndPostIsRefused) {
@@ -93,7 +98,7 @@ TEST(HttpServer, TheUnixSocketIsForItsOwnerAndGoesWithTheServer) {
     HttpServer server;
     ASSERT_TRUE(server.ListenUnix(path, Echo).ok());
     server.Start();
-    struct stat made {};
+    struct stat made{};
     ASSERT_EQ(::stat(path.c_str(), &made), 0);
     EXPECT_EQ(made.st_mode & 0777, 0600u);
     sockaddr_un to{};

@@ -13,10 +13,14 @@ namespace {
 
 const char* SeverityName(Severity severity) {
   switch (severity) {
-    case Severity::kDebug: return "debug";
-    case Severity::kInfo: return "info";
-    case Severity::kWarning: return "warning";
-    case Severity::kError: return "error";
+    case Severity::kDebug:
+      return "debug";
+    case Severity::kInfo:
+      return "info";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      return "error";
   }
   return "unknown";
 }
@@ -37,7 +41,8 @@ Metrics::~Metrics() = default;
 
 void Metrics::Report(const Event& event) {
   LogEvent(event);
-  impl_->events.Add({{"event", std::string(event.name)}, {"severity", SeverityName(event.severity)}})
+  impl_->events
+      .Add({{"event", std::string(event.name)}, {"severity", SeverityName(event.severity)}})
       .Increment();
 }
 

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/agent.h"
+
+#include <signal.h>
+
+#include <array>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "agent/background.h"
+#include "agent/http_routes.h"
+#include "agent/http_server.h"
+#include "agent/metrics.h"
+#include "base/clock.h"
+#include "base/file_lock.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "fabric/helper.h"
+#include "kube/catalogue.h"
+#include "kube/contract.h"
+#include "kube/device_plugins.h"
+#include "kube/pod_resources.h"
+#include "pci/pci_ids.h"
+#include "store/store.h"
+#include "tenancy/tenancies.h"
+
+namespace switchyard::agent {
+namespace {
+
+std::string Parent(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+Result<std::unique_ptr<kube::Contract>> MakeContract(const Config& config) {
+  kube::NamingOptions naming;
+  naming.names = config.resources.names;
+  naming.gpu_alias = config.resources.gpu_alias;
+  naming.nvswitch_alias = config.resources.nvswitch_alias;
+  pci::PciIds ids = pci::PciIds::Load(config.paths.pci_ids);
+  if (config.consumer == Consumer::kKubevirt) {
+    return kube::MakeKubevirtContract(std::move(naming), std::move(ids));
+  }
+  return kube::MakeKataContract(std::move(naming), std::move(ids), config.fabric.mode);
+}
+
+}  // namespace
+
+class Agent::Impl {
+ public:
+  Impl(const LoadedConfig& loaded, std::vector<std::string> helper_command)
+      : config_(loaded.config), notes_(loaded.notes), helper_command_(std::move(helper_command)) {}
+
+  ~Impl() {
+    while (started_ > 0) (this->*kSteps[--started_].stop)();
+  }
+
+  Status Start() {
+    for (const Step& step : kSteps) {
+      RETURN_IF_ERROR(Annotate((this->*step.start)(), step.name));
+      ++started_;
+    }
+    Log(Severity::kInfo, "the agent is running",
+        {{"consumer", std::string(contract_->Name())},
+         {"fabric_mode", std::string(tenancy::FabricModeName(config_.fabric.mode))},
+         {"http", http_address_},
+         {"socket", config_.paths.socket}});
+    return OkStatus();
+  }
+
+ private:
+  struct Step {
+    const char* name;
+    Status (Impl::*start)();
+    void (Impl::*stop)();
+  };
+  static const std::array<Step, 6> kSteps;
+
+  Status TakeOwnership() {
+    RETURN_IF_ERROR(MakeFolders(config_.paths.state, 0700));
+    ASSIGN_OR_RETURN(lock_, FileLock::TryAcquire(OwnerLockPath(config_)));
+    for (const std::string& note : notes_) Log(Severity::kWarning, note);
+    return OkStatus();
+  }
+  void GiveUpOwnership() { lock_.reset(); }
+
+  // What was remembered. Without it the agent still serves what the kernel says: nothing here is
+  // needed to keep tenants apart in the modes of this version.
+  Status OpenState() {
+    Result<store::Store::Opened> opened =
+        store::Store::Open(config_.paths.state, store::Store::Mode::kReadWrite);
+    if (absl::IsFailedPrecondition(opened.status())) return opened.status();  // a newer schema
+    if (!opened.ok()) {
+      metrics_.Report(
+          {"state_unusable",
+           Severity::kError,
+           absl::StrCat("running without remembered state: ", opened.status().message()),
+           {}});
+      return OkStatus();
+    }
+    store_ = std::move(opened->store);
+    if (opened->set_aside) {
+      metrics_.Report({"state_set_aside",
+                       Severity::kError,
+                       absl::StrCat("the state file was no database of ours; kept as ",
+                                    *opened->set_aside, ", and a new one begun"),
+                       {}});
+    }
+    return OkStatus();
+  }
+  void CloseState() { store_.reset(); }
+
+  Status MakeCore() {
+    if (config_.fabric.mode != tenancy::FabricMode::kOff) {
+      helper_ = std::make_unique<fabric::FabricHelper>(
+          fabric::HelperOptions{helper_command_, config_.fabric.address, config_.fabric.library,
+                                config_.paths.nvml, config_.fabric.timeout});
+    }
+    tenancies_ = std::make_unique<tenancy::Tenancies>(
+        tenancy::Options{HostRoot(config_.paths.host_root), config_.fabric.mode,
+                         config_.fabric.policy, config_.fabric.module_map},
+        tenancy::Parts{&clock_, &metrics_, store_.get(), helper_.get()});
+    ASSIGN_OR_RETURN(contract_, MakeContract(config_));
+    catalogue_ = std::make_unique<kube::Catalogue>(*contract_, store_.get(), metrics_);
+    return OkStatus();
+  }
+  void DropCore() {
+    catalogue_.reset();
+    tenancies_.reset();
+    helper_.reset();
+  }
+
+  Status Register() {
+    kube::DevicePluginsOptions options;
+    options.folder = config_.paths.device_plugins;
+    plugins_ = std::make_unique<kube::DevicePlugins>(
+        options, kube::DevicePluginsParts{&clock_, &metrics_, contract_.get(), tenancies_.get(),
+                                          [this] { background_->AllocateReturned(); }});
+    pod_resources_ = std::make_unique<kube::PodResourcesClient>(
+        kube::PodResourcesClient::Options{
+            absl::StrCat(config_.paths.kubelet_root, "/pod-resources/kubelet.sock"),
+            absl::Seconds(2)},
+        *catalogue_);
+    background_ = std::make_unique<Background>(
+        config_,
+        Background::Parts{&clock_, &metrics_, tenancies_.get(), catalogue_.get(), plugins_.get(),
+                          pod_resources_.get(), helper_.get()},
+        contract_->WritesCdi());
+    background_->ScanOnce();
+    plugins_->Start();
+    return OkStatus();
+  }
+  void Unregister() {
+    plugins_->Stop();
+    background_.reset();
+    plugins_.reset();
+  }
+
+  Status StartBackground() {
+    background_->Start();
+    return OkStatus();
+  }
+  void StopBackground() { background_->Stop(); }
+
+  Status ServeHttp() {
+    http_ = std::make_unique<HttpServer>();
+    const Routes routes(config_, metrics_, *tenancies_, *catalogue_, *plugins_, *background_);
+    ASSIGN_OR_RETURN(http_address_,
+                     http_->ListenTcp(config_.http_address.ToString(), routes.Public()));
+    if (!config_.http_address.IsLoopback()) {
+      Log(Severity::kWarning, "metrics and probes are served beyond this machine",
+          {{"http", http_address_}});
+    }
+    RETURN_IF_ERROR(MakeFolders(Parent(config_.paths.socket), 0700));
+    RETURN_IF_ERROR(http_->ListenUnix(config_.paths.socket, routes.Operator()));
+    http_->Start();
+    return OkStatus();
+  }
+  void StopHttp() { http_.reset(); }
+
+  const Config config_;
+  const std::vector<std::string> notes_;
+  const std::vector<std::string> helper_command_;
+  std::size_t started_ = 0;
+
+  RealClock clock_;
+  Metrics metrics_;
+  std::optional<FileLock> lock_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<fabric::FabricHelper> helper_;
+  std::unique_ptr<tenancy::Tenancies> tenancies_;
+  std::unique_ptr<kube::Contract> contract_;
+  std::unique_ptr<kube::Catalogue> catalogue_;
+  std::unique_ptr<kube::DevicePlugins> plugins_;
+  std::unique_ptr<kube::PodResourcesClient> pod_resources_;
+  std::unique_ptr<Background> background_;
+  std::unique_ptr<HttpServer> http_;
+  std::string http_address_;
+};
+
+// The whole life of the agent: started from top to bottom, stopped from bottom to top.
+const std::array<Agent::Impl::Step, 6> Agent::Impl::kSteps = {{
+    {"taking the node's owner lock", &Impl::TakeOwnership, &Impl::GiveUpOwnership},
+    {"opening the state", &Impl::OpenState, &Impl::CloseState},
+    {"making the core", &Impl::MakeCore, &Impl::DropCore},
+    {"offering the devices to kubelet", &Impl::Register, &Impl::Unregister},
+    {"starting the background work", &Impl::StartBackground, &Impl::StopBackground},
+    {"serving HTTP", &Impl::ServeHttp, &Impl::StopHttp},
+}};
+
+Agent::Agent(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Agent::~Agent() = default;
+
+Result<std::unique_ptr<Agent>> Agent::Start(const LoadedConfig& config,
+                                            std::vector<std::string> helper_command) {
+  auto impl = std::make_unique<Impl>(config, std::move(helper_command));
+  RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Agent>(new Agent(std::move(impl)));
+}
+
+int RunAgent(const LoadedConfig& config) {
+  InitLogging(config.config.log.format, config.config.log.level);
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGTERM);
+  ::sigaddset(&signals, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+
+  Result<std::unique_ptr<Agent>> agent = Agent::Start(config, {"/proc/self/exe", "fabric-helper"});
+  if (!agent.ok()) {
+    Log(Severity::kError, absl::StrCat("the agent did not start: ", agent.status().message()));
+    return 1;
+  }
+  int signal = 0;
+  ::sigwait(&signals, &signal);
+  Log(Severity::kInfo, "stopping", {{"signal", std::to_string(signal)}});
+  agent->reset();
+  Log(Severity::kInfo, "stopped; what containers hold was left alone");
+  return 0;
+}
+
+}  // namespace switchyard::agent

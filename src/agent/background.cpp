@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/background.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kube/cdi_specs.h"
+
+namespace switchyard::agent {
+namespace {
+
+// Uevents are hints and may be lost; this is how long a lost one can matter.
+constexpr absl::Duration kScanInterval = absl::Seconds(10);
+constexpr absl::Duration kAssignmentsInterval = absl::Seconds(10);
+// kubelet records an allocation after our answer has arrived; a List before that can make it forget
+// the allocation (kubernetes#137534).
+constexpr absl::Duration kAfterAllocate = absl::Milliseconds(500);
+constexpr absl::Duration kWhileAdmitting = absl::Milliseconds(100);
+
+}  // namespace
+
+Background::Background(const Config& config, Parts parts, bool writes_cdi)
+    : config_(config),
+      parts_(parts),
+      writes_cdi_(writes_cdi),
+      last_allocate_ns_(absl::ToInt64Nanoseconds(parts.clock->Monotonic() - kAfterAllocate)) {}
+
+void Background::ScanOnce() {
+  Result<pci::Inventory> scanned = pci::Scan(HostRoot(config_.paths.host_root));
+  const std::string error(scanned.status().message());
+  bool changed = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    changed = std::exchange(scan_error_, error) != error;
+    if (scanned.ok()) inventory_ = std::make_shared<const pci::Inventory>(*std::move(scanned));
+  }
+  if (!error.empty()) {
+    if (changed) {
+      parts_.events->Report({"inventory_failed",
+                             Severity::kError,
+                             absl::StrCat("the devices can't be listed: ", error,
+                                          "; is sys/ mounted under paths.hostRoot?"),
+                             {}});
+    }
+    return;
+  }
+  const std::shared_ptr<const pci::Inventory> inventory = this->inventory();
+  ReportProblems(*inventory);
+  parts_.tenancies->SetInventory(inventory);
+  const std::shared_ptr<const kube::Offer> offer = parts_.catalogue->Update(*inventory);
+  // Before kubelet can hand out a device, its CDI name must resolve.
+  if (writes_cdi_) ReportCdi(kube::WriteCdiSpecs(config_.paths.cdi, *offer));
+  parts_.plugins->Publish(offer);
+}
+
+void Background::ReportProblems(const pci::Inventory& inventory) {
+  std::map<std::string, std::string> problems;
+  for (const pci::Problem& problem : inventory.problems) problems[problem.path] = problem.problem;
+  for (const auto& [path, problem] : problems) {
+    const auto before = reported_problems_.find(path);
+    if (before != reported_problems_.end() && before->second == problem) continue;
+    parts_.events->Report({"device_unreadable",
+                           Severity::kError,
+                           absl::StrCat(path, ": ", problem, "; the device is left out"),
+                           {{"path", path}}});
+  }
+  reported_problems_ = std::move(problems);
+}
+
+void Background::ReportCdi(const Status& status) {
+  std::string message(status.message());
+  if (!status.ok() && message != reported_cdi_) {
+    parts_.events->Report({"cdi_failed",
+                           Severity::kError,
+                           absl::StrCat("CDI files are not up to date: ", message),
+                           {}});
+  }
+  reported_cdi_ = std::move(message);
+}
+
+void Background::Start() {
+  inventory_worker_ =
+      std::make_unique<Worker>("inventory", *parts_.clock, [this, first = true]() mutable {
+        if (!std::exchange(first, false)) ScanOnce();  // the first was before Start
+        return kScanInterval;
+      });
+  Result<pci::UeventSocket> uevents = pci::UeventSocket::Open();
+  if (uevents.ok()) {
+    uevents_ = *std::move(uevents);
+    uevent_watcher_ = std::make_unique<FdWatcher>("uevents", uevents_->fd(), [this] {
+      if (uevents_->DrainAndCheck()) inventory_worker_->Poke();
+    });
+    inventory_worker_->Poke();  // what changed before the socket was open
+  } else {
+    parts_.events->Report({"uevents_unavailable",
+                           Severity::kWarning,
+                           absl::StrCat("changes of devices are seen by the periodic scan only: ",
+                                        uevents.status().message()),
+                           {}});
+  }
+  if (parts_.helper != nullptr) {
+    fabric_worker_ = std::make_unique<Worker>("fabric", *parts_.clock, [this] {
+      parts_.tenancies->RefreshFabric();
+      return config_.fabric.probe_interval;
+    });
+  }
+  auto assignments =
+      std::make_unique<Worker>("assignments", *parts_.clock, [this] { return AssignmentsStep(); });
+  absl::MutexLock lock(&mutex_);
+  assignments_worker_ = std::move(assignments);
+}
+
+void Background::Stop() {
+  uevent_watcher_.reset();
+  if (parts_.helper != nullptr) parts_.helper->Interrupt();
+  fabric_worker_.reset();
+  inventory_worker_.reset();
+  std::unique_ptr<Worker> assignments;
+  {
+    absl::MutexLock lock(&mutex_);
+    assignments = std::move(assignments_worker_);
+  }
+}
+
+void Background::AllocateReturned() {
+  last_allocate_ns_ = absl::ToInt64Nanoseconds(parts_.clock->Monotonic());
+  absl::MutexLock lock(&mutex_);
+  if (assignments_worker_ != nullptr) assignments_worker_->Poke();
+}
+
+absl::Duration Background::AssignmentsStep() {
+  const absl::Duration since =
+      parts_.clock->Monotonic() - absl::Nanoseconds(last_allocate_ns_.load());
+  if (since < kAfterAllocate) return kAfterAllocate - since;
+  if (!parts_.tenancies->RefreshAssignments(*parts_.assignments)) return kWhileAdmitting;
+  return kAssignmentsInterval;
+}
+
+std::shared_ptr<const pci::Inventory> Background::inventory() const {
+  absl::MutexLock lock(&mutex_);
+  return inventory_;
+}
+
+std::string Background::scan_error() const {
+  absl::MutexLock lock(&mutex_);
+  return scan_error_;
+}
+
+}  // namespace switchyard::agent
