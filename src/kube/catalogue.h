@@ -9,8 +9,8 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -19,7 +19,7 @@
 #include "base/event.h"
 #include "base/pci_address.h"
 #include "kube/contract.h"
-#include "kube/remembered_device.h"
+#include "kube/device_memory.h"
 #include "pci/inventory.h"
 #include "store/store.h"
 
@@ -60,31 +60,28 @@ class Catalogue {
   // Loads what is remembered. `store` may be null; all three must outlive the catalogue.
   Catalogue(const Contract& contract, store::Store* store, EventSink& events);
 
-  // The new offer, also kept as Current. Reports as events: device_unhealthy, device_healthy,
-  // resource_renamed, devices_grouped (why allocatable < physical), device_not_offered,
-  // store_failed.
+  // The new offer, also kept as Current. Events: device_offered, device_unhealthy, device_healthy,
+  // devices_grouped (why allocatable < physical), device_not_offered, resource_renamed,
+  // store_failed; each when it changes.
   std::shared_ptr<const Offer> Update(const pci::Inventory& inventory);
 
   // Never null; empty before the first Update.
   [[nodiscard]] std::shared_ptr<const Offer> Current() const;
 
  private:
-  void Load();
   void Remember(const pci::Inventory& inventory);
-  void Forget(const PciAddress& address);
   [[nodiscard]] pci::Backend NodeBackend() const;
-  void Add(const pci::Inventory& inventory, const RememberedDevice& device, Offer& offer);
-  void NoteName(const RememberedDevice& device, const std::string& name, Offer& offer);
+  void AddDevice(const pci::Inventory& inventory, const RememberedDevice& device, pci::Backend node,
+                 std::map<std::string, Resource>& resources);
+  void NoteNames(Offer& offer);
   void ReportChanges(const Offer& before, const Offer& now);
-  void Report(Severity severity, absl::string_view name, std::string message,
-              const PciAddress& address);
+  void ReportOnce(const PciAddress& address, absl::string_view event, Severity severity,
+                  const std::string& message);
 
   const Contract& contract_;
-  store::Store* const store_;
   EventSink& events_;
-  std::map<PciAddress, RememberedDevice> remembered_;  // units seen on a vfio driver
-  std::map<std::string, std::string> names_;           // device id in hex -> advertised name
-  std::set<std::string> said_;                         // one-time reports, bounded by devices
+  DeviceMemory memory_;
+  std::map<std::pair<PciAddress, absl::string_view>, std::string> said_;  // last message of a kind
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const Offer> current_ ABSL_GUARDED_BY(mutex_);

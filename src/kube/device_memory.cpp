@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/device_memory.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace switchyard::kube {
+namespace {
+constexpr char kDeviceKind[] = "device";
+constexpr char kNameKind[] = "name";
+}  // namespace
+
+DeviceMemory::DeviceMemory(store::Store* store, EventSink& events)
+    : store_(store), events_(events) {
+  if (store_ == nullptr) return;
+  LoadDevices();
+  LoadNames();
+}
+
+void DeviceMemory::LoadDevices() {
+  const auto stored = store_->List(kDeviceKind);
+  ReportIfFailed(stored.status());
+  if (!stored.ok()) return;
+  for (const auto& [address, json] : *stored) {
+    Result<RememberedDevice> device = RememberedDeviceFromJson(address, json);
+    if (device.ok()) {
+      devices_.emplace(device->numbers.address, *std::move(device));
+      continue;
+    }
+    // It is learned anew when the device is next seen on a vfio driver.
+    ReportIfFailed(device.status());
+    ReportIfFailed(store_->Remove(kDeviceKind, address));
+  }
+}
+
+void DeviceMemory::LoadNames() {
+  auto stored = store_->List(kNameKind);
+  ReportIfFailed(stored.status());
+  if (stored.ok()) names_ = *std::move(stored);
+}
+
+void DeviceMemory::Keep(const RememberedDevice& device) {
+  const auto known = devices_.find(device.numbers.address);
+  if (known != devices_.end() && known->second == device) return;
+  devices_[device.numbers.address] = device;
+  if (store_ == nullptr) return;
+  ReportIfFailed(
+      store_->Put(kDeviceKind, device.numbers.address.ToString(), RememberedDeviceToJson(device)));
+}
+
+void DeviceMemory::Forget(const PciAddress& address) {
+  if (devices_.erase(address) == 0 || store_ == nullptr) return;
+  ReportIfFailed(store_->Remove(kDeviceKind, address.ToString()));
+}
+
+std::optional<std::string> DeviceMemory::KeepName(std::uint16_t device, const std::string& name) {
+  const std::string key = absl::StrFormat("%04x", device);
+  const auto [known, is_new] = names_.try_emplace(key, name);
+  if (!is_new && known->second == name) return std::nullopt;
+  const std::string former = std::exchange(known->second, name);
+  if (store_ != nullptr) ReportIfFailed(store_->Put(kNameKind, key, name));
+  if (is_new) return std::nullopt;
+  return former;
+}
+
+void DeviceMemory::ReportIfFailed(const Status& status) {
+  if (status.ok()) return;
+  events_.Report({"store_failed",
+                  Severity::kError,
+                  absl::StrCat("devices and resource names are not remembered: ",
+                               absl::string_view(status.message()),
+                               "; they are kept until the agent ends: check the state folder"),
+                  {}});
+}
+
+}  // namespace switchyard::kube

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the catalogue must know after a restart: the devices once seen on a vfio driver (store kind
+// "device", key address) and the names advertised (kind "name", key device id). Everything is held
+// in memory; only changes are written. A store that fails costs durability, never service: it is
+// reported as the event store_failed. One thread at a time.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/event.h"
+#include "base/pci_address.h"
+#include "base/status.h"
+#include "kube/remembered_device.h"
+#include "store/store.h"
+
+namespace switchyard::kube {
+
+class DeviceMemory {
+ public:
+  // Reads the store; it may be null.
+  DeviceMemory(store::Store* store, EventSink& events);
+
+  [[nodiscard]] const std::map<PciAddress, RememberedDevice>& devices() const { return devices_; }
+  void Keep(const RememberedDevice& device);
+  void Forget(const PciAddress& address);
+
+  // Keeps the name under which a device id is advertised. Returns the former one if it differed.
+  std::optional<std::string> KeepName(std::uint16_t device, const std::string& name);
+
+ private:
+  void LoadDevices();
+  void LoadNames();
+  void ReportIfFailed(const Status& status);
+
+  store::Store* const store_;
+  EventSink& events_;
+  std::map<PciAddress, RememberedDevice> devices_;
+  std::map<std::string, std::string> names_;  // device id as four hex digits -> name
+};
+
+}  // namespace switchyard::kube
