@@ -8,9 +8,6 @@
 namespace switchyard::agent {
 namespace {
 
-// Where `mapping create` writes: read beside the predecessor's one file.
-constexpr absl::string_view kOwnModuleMap = "/var/lib/switchyard/module-map.json";
-
 class Reader {
  public:
   Reader(const Environment& environment, const std::function<bool(absl::string_view)>& decided)
@@ -38,10 +35,7 @@ class Reader {
     }
     ReadAddress();
     if (const std::string* path = Find("GPU_PCI_MODULE_MAPPING_PATH"); HasText(path)) {
-      Value files;
-      files.list = {*path};
-      if (*path != kOwnModuleMap) files.list.emplace_back(kOwnModuleMap);
-      Set("fabric.moduleMap", "GPU_PCI_MODULE_MAPPING_PATH", std::move(files));
+      Set("fabric.moduleMap", "GPU_PCI_MODULE_MAPPING_PATH", Value{"", {*path}, {}});
     }
     // Set but empty has a meaning of its own: one name for each model.
     if (const std::string* name = Find("P_GPU_ALIAS"); name != nullptr) {

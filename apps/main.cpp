@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// `switchyard`: reads the command line and runs one subcommand. Without one of its own, the program
+// is also the helper process that loads vendor libraries (fabric/helper.h).
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "agent/config_keys.h"
+#include "agent/config_suggest.h"
+#include "apps/command.h"
+#include "apps/output.h"
+#include "fabric/helper.h"
+
+namespace switchyard::apps {
+namespace {
+
+constexpr char kExitCodes[] =
+    "Exit codes: 0 done; 1 failed, standard error says why; 2 wrong usage.";
+
+std::vector<Command> Commands() {
+  return {AgentCommand(),          InventoryCommand(),  MappingShowCommand(),
+          MappingCreateCommand(),  MappingSetCommand(), PartitionsCommand(),
+          PlanCommand(),           DoctorCommand(),     ConfigShowCommand(),
+          ConfigValidateCommand(), VersionCommand()};
+}
+
+// The parser's tree, and what it found.
+class CommandLine {
+ public:
+  CommandLine() : app_("Hands GPUs to virtual machines by whole NVLink partitions.", "switchyard") {
+    app_.require_subcommand(1);
+    app_.footer(std::string("switchyard COMMAND --help has examples.\n") + kExitCodes);
+    app_.set_version_flag("--version", SWITCHYARD_VERSION);
+    for (Command& command : commands_) Add(command);
+  }
+
+  // Returns the command to run, or nothing and the exit code.
+  const Command* Parse(int argc, char** argv, int& exit_code) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::Success& asked) {  // --help, --version
+      exit_code = app_.exit(asked);
+      return nullptr;
+    } catch (const CLI::ParseError& error) {
+      exit_code = UsageError(absl::StrCat(Problem(error), "; see ", Path(Deepest()), " --help"));
+      return nullptr;
+    }
+    return chosen_;
+  }
+
+  [[nodiscard]] const Arguments& arguments() const { return arguments_; }
+
+ private:
+  void Add(const Command& command) {
+    CLI::App* parent = &app_;
+    const std::vector<std::string> words = absl::StrSplit(command.name, ' ');
+    if (words.size() == 2) {
+      parent = parents_[words[0]];
+      if (parent == nullptr) parent = parents_[words[0]] = AddParent(words[0]);
+    }
+    CLI::App* sub = parent->add_subcommand(words.back(), command.summary);
+    sub->footer(absl::StrCat(command.details, "\n", kExitCodes));
+    sub->callback([this, chosen = &command] { chosen_ = chosen; });
+    bool writes_file = false;  // its --output is a file; -o is the format all the same
+    for (const Option& option : command.options) {
+      AddOption(*sub, option);
+      writes_file = writes_file || option.name == "--output";
+    }
+    if (command.has_output) {
+      sub->add_option_function<std::string>(
+             writes_file ? "-o" : "-o,--output",
+             [this](const std::string& text) { arguments_.json = text == "json"; }, "table or json")
+          ->check(CLI::IsMember({"table", "json"}))
+          ->type_name("FORMAT");
+    }
+    if (command.takes_config) AddConfigOptions(*sub, command.name == "agent");
+  }
+
+  CLI::App* AddParent(const std::string& name) {
+    CLI::App* parent =
+        app_.add_subcommand(name, name == "mapping" ? "Which GPU sits where on the board"
+                                                    : "The agent's configuration");
+    parent->require_subcommand(1);
+    parent->footer(kExitCodes);
+    return parent;
+  }
+
+  void AddOption(CLI::App& sub, const Option& option) {
+    const std::string name = option.name;
+    const bool positional = !absl::StartsWith(name, "-");
+    if (!positional && option.value.empty()) {
+      sub.add_flag_callback(name, [this, name] { arguments_.values[name] = ""; }, option.help);
+      return;
+    }
+    sub.add_option_function<std::string>(
+           name, [this, name](const std::string& text) { arguments_.values[name] = text; },
+           option.help)
+        ->type_name(positional ? "" : option.value)
+        ->required(option.required);
+  }
+
+  void AddConfigOptions(CLI::App& sub, bool shown) {
+    sub.add_option("--config", arguments_.config_file, "configuration file (YAML)")
+        ->type_name("FILE");
+    const agent::Config defaults;
+    for (const agent::Key& key : agent::Keys()) {
+      const std::string name(key.name);
+      const std::string value = agent::JoinValue(key, key.get(defaults));
+      sub.add_option_function<std::string>(
+             agent::FlagName(key),
+             [this, name](const std::string& text) {
+               arguments_.settings.emplace_back(name, text);
+             },
+             absl::StrCat(key.doc, " (", key.type, "; default ", value.empty() ? "empty" : value,
+                          ")"))
+          ->type_name("")
+          ->group(shown ? "Configuration (file: section.keyName, environment: "
+                          "SWITCHYARD_SECTION_KEY_NAME)"
+                        : "");
+    }
+  }
+
+  const CLI::App* Deepest() const {
+    const CLI::App* app = &app_;
+    while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+    return app;
+  }
+
+  static std::string Path(const CLI::App* app) {
+    const std::string name = app->get_name();
+    return app->get_parent() == nullptr ? name : absl::StrCat(Path(app->get_parent()), " ", name);
+  }
+
+  // The parser's own message, and the nearest valid name for one it does not know.
+  std::string Problem(const CLI::ParseError& error) const {
+    const CLI::App* app = Deepest();
+    const std::vector<std::string> unknown = app_.remaining(true);
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || unknown.empty()) {
+      return Untangled(error.what());
+    }
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app->get_options()) names.push_back(option->get_name());
+    for (const CLI::App* sub : app->get_subcommands(nullptr)) names.push_back(sub->get_name());
+    const std::string word = unknown.front().substr(0, unknown.front().find('='));
+    return absl::StrCat("unexpected ", word, "; the nearest valid one is ",
+                        agent::Nearest(word, names));
+  }
+
+  static std::string Untangled(std::string message) {
+    for (char& c : message) c = c == '\n' ? ' ' : c;
+    return message;
+  }
+
+  std::vector<Command> commands_ = Commands();
+  Arguments arguments_;
+  const Command* chosen_ = nullptr;
+  std::map<std::string, CLI::App*> parents_;  // "mapping", "config"
+  CLI::App app_;
+};
+
+int Main(int argc, char** argv) {
+  if (argc == 2 && absl::string_view(argv[1]) == "fabric-helper") return fabric::RunFabricHelper(3);
+  int exit_code = kExitOk;
+  int (*run)(const Arguments&) = nullptr;
+  Arguments arguments;
+  {
+    CommandLine line;  // its memory is given back before the agent begins
+    const Command* command = line.Parse(argc, argv, exit_code);
+    if (command == nullptr) return exit_code;
+    run = command->run;
+    arguments = line.arguments();
+  }
+  return run(arguments);
+}
+
+}  // namespace
+}  // namespace switchyard::apps
+
+int main(int argc, char** argv) {
+  try {
+    return switchyard::apps::Main(argc, argv);
+  } catch (const std::exception& error) {  // out of memory; nothing of ours throws
+    std::fprintf(stderr, "switchyard: %s\n", error.what());
+    return switchyard::apps::kExitFailed;
+  }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Asks the running agent, by HTTP over its operator socket. One connection a question.
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/status.h"
+
+namespace switchyard::apps {
+
+struct OperatorClient {
+  std::string socket;                         // paths.socket
+  absl::Duration timeout = absl::Seconds(5);  // connect, ask and read together
+
+  // The body of `target`, at most 4 MiB. kNotFound: no agent listens there; kPermissionDenied: only
+  // root may ask; kDeadlineExceeded; kInternal: an answer that is none, or another status than 200.
+  [[nodiscard]] Result<std::string> Get(const std::string& target) const;
+};
+
+}  // namespace switchyard::apps
