@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Restarts and absences, in any order: of kubelet, the agent, Fabric Manager.
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "tests/node/node_test.h"
+
+namespace switchyard::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RestartTest : public NodeTest {
+ protected:
+  bool AllHealthy() const {
+    return Report().connected &&
+           Report().allocatable == static_cast<int>(node_->board().devices.size());
+  }
+};
+
+TEST_F(RestartTest, ARestartedKubeletIsRegisteredWithAgain) {
+  MakeNode();
+  StartAgent();
+  ASSERT_TRUE(node_->kubelet().Restart().ok());
+  EXPECT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
+}
+
+TEST_F(RestartTest, AKubeletThatComesLaterIsRegisteredWith) {
+  MakeNode();
+  node_->kubelet().Stop();
+  StartAgent({}, /*wait=*/false);
+  WaitForLog("event=kubelet_absent");
+  ASSERT_TRUE(node_->kubelet().Start().ok());
+  EXPECT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
+}
+
+TEST_F(RestartTest, AFailedRegisterIsTriedAgain) {
+  MakeNode();
+  node_->kubelet().FailRegisters(2);
+  StartAgent({}, /*wait=*/false);
+  WaitForLog("event=register_failed");
+  EXPECT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
+}
+
+TEST_F(RestartTest, AStreamThatNeverComesIsAskedForAgain) {
+  MakeNode();
+  node_->kubelet().WithholdStreams(1);
+  StartAgent({}, /*wait=*/false);
+  WaitForLog("event=stream_missing");
+  EXPECT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
+}
+
+TEST_F(RestartTest, AKilledAgentComesBackUnderANewSocketAndPodsKeepTheirGpus) {
+  MakeNode();
+  StartAgent();
+  WaitForLog("event=fabric_up");
+  const std::set<int> first = Modules(AddPod("a", 2));
+  agent_->Kill();
+  ASSERT_TRUE(WaitForKubelet([this] { return !Report().connected; }));
+  StartAgent({}, /*wait=*/false);
+  ASSERT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
+  const std::set<int> second = Modules(AddPod("b", 2));
+  EXPECT_TRUE(PartitionOf(second).has_value());
+  for (const int module : second) EXPECT_FALSE(first.contains(module)) << module;
+  int sockets = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(node_->paths().device_plugins())) {
+    sockets += entry.path().filename().string().starts_with("switchyard-") ? 1 : 0;
+  }
+  EXPECT_EQ(sockets, 1) << "the killed agent's socket is left over";
+}
+
+TEST_F(RestartTest, AStoppedAgentLeavesNothingAndExitsWithZero) {
+  MakeNode();
+  StartAgent();
+  EXPECT_EQ(agent_->Stop(), 0);
+  for (const auto& entry : std::filesystem::directory_iterator(node_->paths().device_plugins())) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with("switchyard-")) << entry.path();
+  }
+  EXPECT_FALSE(std::filesystem::exists(node_->paths().agent_socket()));
+}
+
+TEST_F(RestartTest, ASecondAgentSaysWhoHoldsTheNodeAndExits) {
+  MakeNode();
+  StartAgent();
+  const Finished second = RunBinary({"agent", "--config", folder_ + "/test.yaml"});
+  EXPECT_EQ(second.code, 1);
+  EXPECT_THAT(second.output, HasSubstr(absl::StrCat("process ", agent_->pid())));
+  EXPECT_TRUE(AllHealthy());
+}
+
+TEST_F(RestartTest, FabricManagerMayBeAbsentAtTheStartAndComeLater) {
+  MakeNode();
+  node_->fm().Stop();
+  StartAgent();
+  WaitForLog("event=fabric_down");
+  EXPECT_THAT(Get("/metrics"), HasSubstr("\nswitchyard_fabric_up 0\n"));
+  EXPECT_TRUE(AddPod("early", 1).admitted);
+  ASSERT_TRUE(node_->fm().Start().ok());
+  WaitForLog("event=fabric_up");
+  EXPECT_TRUE(PartitionOf(Modules(AddPod("a", 2))).has_value());
+  EXPECT_THAT(Get("/metrics"), HasSubstr("\nswitchyard_fabric_up 1\n"));
+}
+
+TEST_F(RestartTest, TheTableOutlivesFabricManagerAndTheAgent) {
+  MakeNode();
+  StartAgent();
+  WaitForLog("event=fabric_up");
+  ASSERT_EQ(agent_->Stop(), 0);
+  node_->fm().Stop();
+  StartAgent({}, /*wait=*/false);
+  WaitForLog("event=fabric_down");
+  ASSERT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
+  for (const char* name : {"a", "b", "c", "d"}) {
+    EXPECT_TRUE(PartitionOf(Modules(AddPod(name, 2))).has_value()) << name;
+  }
+}
+
+TEST_F(RestartTest, AMissingLibraryIsANormalState) {
+  MakeNode();
+  StartAgent({{"fabric.library", "/nonexistent/libnvfm.so.1"}});
+  EXPECT_THAT(WaitForLog("event=fabric_down"), HasSubstr("libnvfm"));
+  EXPECT_TRUE(AddPod("a", 2).admitted);
+}
+
+TEST_F(RestartTest, AHangingFabricManagerNeverHoldsUpAPod) {
+  MakeNode();
+  node_->fm().SetFaults({.hang = FabricManagerFaults::Hang::kList});
+  StartAgent({{"fabric.timeout", "1s"}});
+  ASSERT_TRUE(node_->fm().AwaitHeldCall(kPatience));
+  EXPECT_TRUE(AddPod("a", 2).admitted);
+  WaitForLog("event=fabric_down");
+  node_->fm().SetFaults({});
+  WaitForLog("event=fabric_up");
+  EXPECT_TRUE(PartitionOf(Modules(AddPod("b", 2))).has_value());
+}
+
+TEST_F(RestartTest, ACrashInsideTheLibraryLeavesTheAgentAlone) {
+  MakeNode();
+  node_->fm().SetFaults({.crash_library = true});
+  StartAgent();
+  WaitForLog("event=fabric_down");
+  EXPECT_TRUE(AddPod("a", 1).admitted);
+  node_->fm().SetFaults({});
+  WaitForLog("event=fabric_up");
+}
+
+TEST_F(RestartTest, ATableThatBreaksTheRulesIsRefusedWholeAndTheFormerOneStays) {
+  MakeNode();
+  StartAgent();
+  WaitForLog("event=fabric_up");
+  node_->fm().SetFaults({.table = BrokenTable::kRepeatedGpu});
+  EXPECT_THAT(WaitForLog("event=fabric_down"), HasSubstr("GPU"));
+  EXPECT_TRUE(PartitionOf(Modules(AddPod("a", 2))).has_value());
+}
+
+TEST_F(RestartTest, ACorruptStateFileIsSetAside) {
+  MakeNode();
+  ASSERT_TRUE(MakeFolders(node_->paths().state()).ok());
+  ASSERT_TRUE(WriteFileAtomically(node_->paths().state() + "/switchyard.db",
+                                  "no database at all, but long enough to look")
+                  .ok());
+  StartAgent();
+  WaitForLog("event=state_set_aside");
+  EXPECT_TRUE(AllHealthy());
+}
+
+TEST_F(RestartTest, EnforceIsRefusedUntilItExists) {
+  MakeNode();
+  StartAgent({{"fabric.mode", "enforce"}}, /*wait=*/false);
+  EXPECT_NE(agent_->Wait(kPatience).value_or(0), 0);
+  EXPECT_THAT(agent_->Output(), HasSubstr("enforce"));
+  EXPECT_THAT(agent_->Output(), HasSubstr("advise"));
+}
+
+TEST_F(RestartTest, ReadyOnceKubeletReadsTheDeviceList) {
+  MakeNode();
+  node_->kubelet().Stop();
+  StartAgent({}, /*wait=*/false);
+  WaitForLog("the agent is running");
+  EXPECT_THAT(Get("/readyz"), HasSubstr("503 "));
+  EXPECT_THAT(Get("/healthz"), HasSubstr("200 ok"));
+  ASSERT_TRUE(node_->kubelet().Start().ok());
+  ASSERT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
+  EXPECT_THAT(Get("/readyz"), HasSubstr("200 "));
+}
+
+}  // namespace
+}  // namespace switchyard::sim
