@@ -2,6 +2,7 @@
 #include "base/child_process.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,6 +47,8 @@ Result<ChildProcess> ChildProcess::Start(const Options& options) {
       }
     }
     if (failure == 0) {
+      // Ours all have O_CLOEXEC; what we were started with may not (Linux 5.11; else only ours).
+      (void)::close_range(options.inherit_as_3 ? 4 : 3, ~0U, CLOSE_RANGE_CLOEXEC);
       ::execvp(argv[0], argv.data());
       failure = errno;
     }

@@ -2,14 +2,16 @@
 #include "base/clock.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/time/clock.h"
 
 namespace switchyard {
 
 void Wakeup::Notify() {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   notified_ = true;
+  changed_.notify_all();
 }
 
 bool Wakeup::WaitFor(Clock& clock, absl::Duration timeout) { return clock.Wait(*this, timeout); }
@@ -23,10 +25,15 @@ absl::Duration RealClock::Monotonic() {
 }
 
 bool RealClock::Wait(Wakeup& wakeup, absl::Duration timeout) {
-  absl::MutexLock lock(&wakeup.mutex_);
-  const bool notified = wakeup.mutex_.AwaitWithTimeout(absl::Condition(&wakeup.notified_), timeout);
-  wakeup.notified_ = false;
-  return notified;
+  constexpr absl::Duration kForEver = absl::Hours(24 * 365);  // far from chrono's overflow
+  std::unique_lock lock(wakeup.mutex_);
+  const auto notified = [&] { return wakeup.notified_; };
+  if (timeout > kForEver) {
+    wakeup.changed_.wait(lock, notified);
+  } else {
+    wakeup.changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), notified);
+  }
+  return std::exchange(wakeup.notified_, false);
 }
 
 absl::Time SimClock::Now() { return start_ + Monotonic(); }
@@ -36,8 +43,10 @@ absl::Duration SimClock::Monotonic() { return absl::Nanoseconds(elapsed_ns_.load
 void SimClock::Advance(absl::Duration by) {
   absl::MutexLock lock(&mutex_);
   elapsed_ns_ += absl::ToInt64Nanoseconds(by);
-  // Unlocking a waiter's mutex makes it look at its condition, and so at the time, again.
-  for (Wakeup* wakeup : waiting_) absl::MutexLock poke(&wakeup->mutex_);
+  for (Wakeup* wakeup : waiting_) {
+    const std::lock_guard poke(wakeup->mutex_);
+    wakeup->changed_.notify_all();
+  }
 }
 
 bool SimClock::Wait(Wakeup& wakeup, absl::Duration timeout) {
@@ -48,13 +57,9 @@ bool SimClock::Wait(Wakeup& wakeup, absl::Duration timeout) {
   }
   bool notified;
   {
-    absl::MutexLock lock(&wakeup.mutex_);
-    const auto done = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      return wakeup.notified_ || Monotonic() >= deadline;
-    };
-    wakeup.mutex_.Await(absl::Condition(&done));
-    notified = wakeup.notified_;
-    wakeup.notified_ = false;
+    std::unique_lock lock(wakeup.mutex_);
+    wakeup.changed_.wait(lock, [&] { return wakeup.notified_ || Monotonic() >= deadline; });
+    notified = std::exchange(wakeup.notified_, false);
   }
   absl::MutexLock lock(&mutex_);
   waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &wakeup));

@@ -6,7 +6,9 @@
 // Nothing outside this file sleeps.
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -30,8 +32,11 @@ class Wakeup {
   friend class RealClock;
   friend class SimClock;
 
-  absl::Mutex mutex_;
-  bool notified_ ABSL_GUARDED_BY(mutex_) = false;
+  // Not Abseil's: its waits with a timeout follow the wall clock in the version we build with, and
+  // a clock that is set back an hour would stop every background activity for that hour.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool notified_ = false;  // guarded by mutex_
 };
 
 class Clock {

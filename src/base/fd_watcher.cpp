@@ -25,8 +25,10 @@ void FdWatcher::Run(int fd) {
   while (true) {
     if (::poll(fds, 2, -1) < 0) continue;  // EINTR
     if (fds[0].revents != 0) return;
-    if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0 && (fds[1].revents & POLLIN) == 0) {
-      fds[1].fd = -1;  // nothing will come any more; wait for the end
+    // An error alone is for the reader too: reading is what clears it (a netlink socket that lost
+    // messages).
+    if ((fds[1].revents & (POLLIN | POLLERR)) == 0 && fds[1].revents != 0) {
+      fds[1].fd = -1;  // hung up: nothing will come any more; wait for the end
       continue;
     }
     if (fds[1].revents != 0) readable_();

@@ -12,53 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "base/log_text.h"
 
 namespace switchyard {
 namespace {
-
-constexpr size_t kMaxValue = 4096;
-
-// spdlog's own JSON pattern does not escape, so the whole line is made here and spdlog only
-// stamps it: the two formatters below write the time and the level around it.
-void AppendQuoted(std::string& out, absl::string_view value) {
-  out.push_back('"');
-  for (const char c : value.substr(0, kMaxValue)) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-          absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned char>(c));
-        } else {
-          out.push_back(c);
-        }
-    }
-  }
-  out.push_back('"');
-}
-
-void AppendTextValue(std::string& out, absl::string_view value) {
-  const bool plain =
-      !value.empty() && value.find_first_of(" \t\n\r\"=\\") == absl::string_view::npos;
-  if (plain && value.size() <= kMaxValue) {
-    absl::StrAppend(&out, value);
-  } else {
-    AppendQuoted(out, value);
-  }
-}
 
 const char* LevelName(spdlog::level::level_enum level) {
   switch (level) {
@@ -128,12 +85,12 @@ void Write(Severity severity, absl::string_view message, std::span<const LogFiel
   std::string line;
   if (g_format == LogFormat::kJson) {
     line += "\"msg\":";
-    AppendQuoted(line, message);
+    AppendQuotedValue(line, message);
     for (const auto& [key, value] : fields) {
       line.push_back(',');
-      AppendQuoted(line, key);
+      AppendQuotedValue(line, key);
       line.push_back(':');
-      AppendQuoted(line, value);
+      AppendQuotedValue(line, value);
     }
   } else {
     line += "msg=";
