@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "pci/function.h"
+#include "pci/sysfs.h"
 
 namespace switchyard::pci {
 namespace {
@@ -48,9 +49,10 @@ std::optional<std::string> MemberReason(const Function& member, int group) {
                       ": a VM can't have the group; bind it to vfio-pci or unbind it");
 }
 
-Result<Function> ReadMember(const Folder& bus, const std::string& name) {
+Result<Function> ReadMember(const HostRoot& root, const std::string& name) {
   ASSIGN_OR_RETURN(const PciAddress address, PciAddress::Parse(name));
-  ASSIGN_OR_RETURN(const Folder folder, bus.OpenChild(name));
+  ASSIGN_OR_RETURN(const Folder folder,
+                   Folder::Open(root.Path(absl::StrCat(kBusFolder, "/", name))));
   return ReadFunction(folder, address);
 }
 
@@ -78,16 +80,15 @@ std::optional<std::string> Join(const std::vector<std::string>& reasons) {
 }  // namespace
 
 std::set<std::string> ListedInGroup(const HostRoot& root, int group) {
-  const Result<Folder> folder =
-      Folder::Open(root.Path(absl::StrCat("sys/kernel/iommu_groups/", group)));
-  if (!folder.ok()) return {};
-  const Result<std::vector<std::string>> names = folder->List("devices");
+  const Result<std::vector<std::string>> names =
+      Folder::ListPath(root.Path(absl::StrCat("sys/kernel/iommu_groups/", group, "/devices")));
   if (!names.ok()) return {};
   return {names->begin(), names->end()};
 }
 
-Result<std::set<std::string>> LinkedToGroup(const Folder& bus, int group) {
+Result<std::set<std::string>> LinkedToGroup(const HostRoot& root, int group) {
   std::set<std::string> linked;
+  ASSIGN_OR_RETURN(const Folder bus, Folder::Open(root.Path(kBusFolder)));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, bus.List("."));
   for (const std::string& name : names) {
     const Result<Folder> function = bus.OpenChild(name);
@@ -100,15 +101,14 @@ Result<std::set<std::string>> LinkedToGroup(const Folder& bus, int group) {
   return linked;
 }
 
-Device WithGroup(const HostRoot& root, const Folder& bus, Function self,
-                 const std::set<std::string>& names) {
+Device WithGroup(const HostRoot& root, Function self, const std::set<std::string>& names) {
   Device device;
   std::vector<std::string> reasons = OwnReasons(self);
   const std::string own_name = self.address.ToString();
   device.members.push_back(self);
   for (const std::string& name : names) {
     if (name == own_name || !self.iommu_group.has_value()) continue;
-    Result<Function> member = ReadMember(bus, name);
+    Result<Function> member = ReadMember(root, name);
     if (!member.ok()) {
       reasons.push_back(absl::StrCat(OfGroup(name, *self.iommu_group), " can't be read (",
                                      absl::string_view(member.status().message()),

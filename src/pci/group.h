@@ -10,20 +10,21 @@
 
 #include "base/host_root.h"
 #include "pci/inventory.h"
-#include "pci/sysfs.h"
 
 namespace switchyard::pci {
+
+inline constexpr absl::string_view kBusFolder = "sys/bus/pci/devices";
 
 // Names under sys/kernel/iommu_groups/<group>/devices; none if that can't be listed.
 [[nodiscard]] std::set<std::string> ListedInGroup(const HostRoot& root, int group);
 
-// Names under `bus` (sys/bus/pci/devices) whose own link says `group`. Reads the whole bus; fails
-// if any function's link can't be read, since that one may be a member.
-[[nodiscard]] Result<std::set<std::string>> LinkedToGroup(const Folder& bus, int group);
+// Names on the bus whose own link says `group`. Reads the whole bus; fails if any function's link
+// can't be read, since that one may be a member.
+[[nodiscard]] Result<std::set<std::string>> LinkedToGroup(const HostRoot& root, int group);
 
 // The device with its members read, its backend and its problem. `names`: every function that may
 // be in the group, with or without `self`.
-[[nodiscard]] Device WithGroup(const HostRoot& root, const Folder& bus, Function self,
+[[nodiscard]] Device WithGroup(const HostRoot& root, Function self,
                                const std::set<std::string>& names);
 
 }  // namespace switchyard::pci

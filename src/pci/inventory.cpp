@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pci/inventory.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -13,8 +15,6 @@
 
 namespace switchyard::pci {
 namespace {
-
-constexpr absl::string_view kBus = "sys/bus/pci/devices";
 
 // One pass over the bus: the devices, and which function says it is in which group.
 struct BusScan {
@@ -41,9 +41,9 @@ Status ScanFunction(const Folder& bus, const std::string& name, BusScan& scan) {
   return OkStatus();
 }
 
-// Whether sysfs still has the device: what a failed read means depends on it.
-Status Explain(const Folder& bus, const std::string& name, const Status& status) {
-  if (!bus.Has(name))
+// What a failed read means depends on whether sysfs still has the device.
+Status Explain(const std::string& path, const Status& status) {
+  if (::access(path.c_str(), F_OK) != 0)
     return absl::NotFoundError("the device is gone: it was removed or fell off the bus");
   if (!absl::IsNotFound(status)) return status;
   return absl::FailedPreconditionError(status.message());
@@ -80,16 +80,16 @@ const Device* Inventory::Find(const PciAddress& address) const {
 }
 
 Result<Inventory> Scan(const HostRoot& root) {
-  ASSIGN_OR_RETURN(const Folder bus, Folder::Open(root.Path(kBus)));
+  ASSIGN_OR_RETURN(const Folder bus, Folder::Open(root.Path(kBusFolder)));
   const Result<std::vector<std::string>> names = bus.List(".");
   if (!names.ok()) return Annotate(names.status(), bus.path());
   BusScan scan;
   for (const std::string& name : *names) {
     const Status status = ScanFunction(bus, name, scan);
     if (status.ok()) continue;
-    scan.problems.push_back({absl::StrCat(bus.path(), "/", name),
-                             absl::StrCat(absl::string_view(Explain(bus, name, status).message()),
-                                          "; the device is left out")});
+    const std::string path = absl::StrCat(bus.path(), "/", name);
+    scan.problems.push_back({path, absl::StrCat(absl::string_view(Explain(path, status).message()),
+                                                "; the device is left out")});
   }
   Inventory inventory;
   inventory.problems = std::move(scan.problems);
@@ -99,7 +99,7 @@ Result<Inventory> Scan(const HostRoot& root) {
       members = scan.linked[*function.iommu_group];
       members.merge(ListedInGroup(root, *function.iommu_group));
     }
-    inventory.devices.push_back(WithGroup(root, bus, std::move(function), members));
+    inventory.devices.push_back(WithGroup(root, std::move(function), members));
   }
   std::sort(inventory.devices.begin(), inventory.devices.end(),
             [](const Device& a, const Device& b) { return a.address() < b.address(); });
@@ -107,26 +107,25 @@ Result<Inventory> Scan(const HostRoot& root) {
 }
 
 Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address) {
-  ASSIGN_OR_RETURN(const Folder bus, Folder::Open(root.Path(kBus)));
   const std::string name = address.ToString();
-  const Result<Folder> folder = bus.OpenChild(name);
+  const std::string path = root.Path(absl::StrCat(kBusFolder, "/", name));
+  const Result<Folder> folder = Folder::Open(path);
   Result<Function> self = folder.ok() ? ReadFunction(*folder, address) : folder.status();
-  if (!self.ok())
-    return Annotate(Explain(bus, name, self.status()), absl::StrCat(bus.path(), "/", name));
+  if (!self.ok()) return Annotate(Explain(path, self.status()), path);
   if (!self->IsGpu() && !self->IsNvSwitch())
     return absl::FailedPreconditionError(
         absl::StrFormat("%s is neither an NVIDIA GPU nor an NVSwitch: vendor 0x%04x, class 0x%06x",
-                        folder->path(), self->vendor, self->class_code));
+                        path, self->vendor, self->class_code));
   std::set<std::string> members;
   if (self->iommu_group.has_value()) {
     // The kernel's list is complete; only a copied tree may lack it.
     members = ListedInGroup(root, *self->iommu_group);
     if (!members.contains(name)) {
-      ASSIGN_OR_RETURN(std::set<std::string> linked, LinkedToGroup(bus, *self->iommu_group));
+      ASSIGN_OR_RETURN(std::set<std::string> linked, LinkedToGroup(root, *self->iommu_group));
       members.merge(linked);
     }
   }
-  return WithGroup(root, bus, *std::move(self), members);
+  return WithGroup(root, *std::move(self), members);
 }
 
 }  // namespace switchyard::pci

@@ -71,6 +71,16 @@ TEST_F(InventoryTest, TakesGpusAndNvSwitchesOfNvidiaOnly) {
   EXPECT_FALSE(inventory.devices[1].self.IsGpu());
 }
 
+// Consumer boards have no SR-IOV files at all, data-centre boards without virtual functions a 0.
+TEST_F(InventoryTest, SriovFilesMayBeAbsent) {
+  tree_.AddGpu(kOther, 13);
+  tree_.SetFile(kOther, "sriov_totalvfs", "16\n");
+  tree_.SetFile(kOther, "sriov_numvfs", "0\n");
+  const Inventory inventory = ScanOrDie(tree_);
+  EXPECT_THAT(Addresses(inventory), ElementsAre(kGpu, kOther));
+  EXPECT_THAT(inventory.problems, IsEmpty());
+}
+
 TEST_F(InventoryTest, FindsByAddressWhateverTheSpelling) {
   const Inventory inventory = ScanOrDie(tree_);
   const Device* found = inventory.Find(*PciAddress::Parse("00000000:19:00.0"));
@@ -239,6 +249,10 @@ struct BadFile {
   std::string name;
   std::optional<std::string> content;
   std::string rule;  // what the report must say
+
+  friend void PrintTo(const BadFile& bad, std::ostream* out) {
+    *out << bad.name << " = " << bad.content.value_or("missing").substr(0, 40);
+  }
 };
 
 class BadFileTest : public ::testing::TestWithParam<BadFile> {};

@@ -47,7 +47,8 @@ TEST_F(PciIdsTest, TheBlockMayBeTheFirstOrTheLast) {
 }
 
 TEST_F(PciIdsTest, MalformedLinesAreSkipped) {
-  const PciIds ids = Load("10de  NVIDIA\n\t20b  x\n\tzzzz  y\n\t20b1 z\n\t20b2  \n\t20b3  good\n");
+  const PciIds ids =
+      Load("10de  NVIDIA\n\t20b  x\n\t\t20b  w\n\tzzzz  y\n\t20b1 z\n\t20b2  \n\t20b3  good\n");
   EXPECT_EQ(ids.Name(0x20b), std::nullopt);
   EXPECT_EQ(ids.Name(0x20b1), std::nullopt);
   EXPECT_EQ(ids.Name(0x20b2), std::nullopt);

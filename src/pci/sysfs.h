@@ -29,7 +29,9 @@ class Folder {
   // link, kFailedPrecondition if `name` is something else.
   [[nodiscard]] Result<std::string> LinkName(const char* name) const;
   // Names in the folder `name` ("." for this one), sorted, without "." and "..".
-  [[nodiscard]] Result<std::vector<std::string>> List(const std::string& name) const;
+  [[nodiscard]] Result<std::vector<std::string>> List(const char* name) const;
+  // The same of a folder that need not be opened for anything else.
+  [[nodiscard]] static Result<std::vector<std::string>> ListPath(const std::string& path);
   // Something is there and, if it is a link, leads somewhere.
   [[nodiscard]] bool Has(const std::string& name) const;
 
