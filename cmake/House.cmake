@@ -59,4 +59,5 @@ add_test(NAME house.includes
   COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR} -P ${CMAKE_SOURCE_DIR}/cmake/CheckIncludes.cmake)
 add_test(NAME house.includes_finds_a_planted_one
   COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR}/cmake/planted -P ${CMAKE_SOURCE_DIR}/cmake/CheckIncludes.cmake)
-set_tests_properties(house.includes_finds_a_planted_one PROPERTIES WILL_FAIL TRUE)
+set_tests_properties(house.includes_finds_a_planted_one PROPERTIES
+  PASS_REGULAR_EXPRESSION "kube does not stand to the")

@@ -61,7 +61,7 @@ void Background::ReportProblems(const pci::Inventory& inventory) {
     if (before != reported_problems_.end() && before->second == problem) continue;
     parts_.events->Report({"device_unreadable",
                            Severity::kError,
-                           absl::StrCat(path, ": ", problem, "; the device is left out"),
+                           absl::StrCat(path, ": ", problem),
                            {{"path", path}}});
   }
   reported_problems_ = std::move(problems);
