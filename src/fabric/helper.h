@@ -39,12 +39,17 @@ class FabricHelper final : public FabricReader {
 
  private:
   class Channel;
-  Result<std::string> Call(absl::string_view request);
+  // `asked` names the other side in errors.
+  Result<std::string> Call(absl::string_view request, absl::string_view asked);
+  Result<Channel*> BeginCall();
+  // Gives the channel back for its end unless it may be kept.
+  std::unique_ptr<Channel> EndCall(bool keep);
 
   const HelperOptions options_;
   absl::Mutex call_mutex_;  // one call at a time
   absl::Mutex mutex_;
   std::unique_ptr<Channel> channel_ ABSL_GUARDED_BY(mutex_);
+  bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // The helper's own main: serves requests on `fd` until it is closed. Returns the exit code.

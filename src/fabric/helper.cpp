@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/helper.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "fabric/helper_channel.h"
+#include "fabric/helper_protocol.h"
+
+namespace switchyard::fabric {
+
+// A running helper and our end of its socket.
+class FabricHelper::Channel {
+ public:
+  static Result<std::unique_ptr<Channel>> Start(const std::vector<std::string>& command) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      return ErrnoError(errno, "socketpair");
+    }
+    UniqueFd ours(ends[0]);
+    UniqueFd theirs(ends[1]);
+    ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start({command, theirs.get()}));
+    return std::unique_ptr<Channel>(new Channel(std::move(ours), std::move(process)));
+  }
+
+  Result<std::string> Exchange(absl::string_view request, absl::Duration deadline) {
+    RETURN_IF_ERROR(SendMessage(fd_.get(), request, deadline));
+    return ReceiveMessage(fd_.get(), deadline);
+  }
+
+  [[nodiscard]] bool IsDead() const { return IsHungUp(fd_.get()); }
+
+  // Wakes Exchange in another thread, which then finds the channel closed.
+  void Interrupt() {
+    interrupted_ = true;
+    (void)::shutdown(fd_.get(), SHUT_RDWR);
+  }
+  [[nodiscard]] bool interrupted() const { return interrupted_; }
+
+  // Ends the process; returns how it ended.
+  std::string Kill() { return process_.Kill(); }
+
+ private:
+  Channel(UniqueFd fd, ChildProcess process) : fd_(std::move(fd)), process_(std::move(process)) {}
+
+  UniqueFd fd_;
+  ChildProcess process_;
+  bool interrupted_ = false;  // guarded by the owner's mutex_
+};
+
+namespace {
+
+// libnvfm's own limit for connecting, below ours: an address that swallows packets is then an
+// answer of libnvfm, and the helper stays.
+absl::Duration ConnectTimeout(absl::Duration whole) { return whole / 2; }
+
+Status TimedOut(absl::string_view asked, absl::Duration timeout) {
+  return absl::DeadlineExceededError(absl::StrCat(
+      asked, " gave no answer within ", absl::FormatDuration(timeout),
+      "; the helper process was ended and starts anew with the next call. Check that the service "
+      "and the driver respond (its log, nvidia-smi); fabric.timeout is the limit"));
+}
+
+Status Crashed(absl::string_view asked, absl::string_view ending) {
+  return absl::AbortedError(absl::StrCat(
+      "asking ", asked, ": the vendor library ended the helper process (", ending,
+      "); it starts anew with the next call. Check that library, driver and service are of one "
+      "version"));
+}
+
+}  // namespace
+
+FabricHelper::FabricHelper(HelperOptions options) : options_(std::move(options)) {}
+
+FabricHelper::~FabricHelper() = default;
+
+Result<FabricList> FabricHelper::ReadPartitions() {
+  HelperRequest request;
+  request.call = HelperRequest::Call::kReadPartitions;
+  request.library = options_.fabric_library;
+  request.address = options_.address;
+  request.connect_timeout = ConnectTimeout(options_.timeout);
+  ASSIGN_OR_RETURN(const std::string text,
+                   Call(EncodeRequest(request),
+                        absl::StrCat("Fabric Manager at ", options_.address.ToString())));
+  return FabricListFromJson(text);
+}
+
+Result<ModuleEntries> FabricHelper::ReadModuleIds() {
+  HelperRequest request;
+  request.call = HelperRequest::Call::kReadModuleIds;
+  request.library = options_.nvml_library;
+  ASSIGN_OR_RETURN(const std::string text, Call(EncodeRequest(request), "NVML"));
+  return DecodeModules(text);
+}
+
+void FabricHelper::Interrupt() {
+  absl::MutexLock lock(&mutex_);
+  if (in_flight_) channel_->Interrupt();
+}
+
+Result<std::string> FabricHelper::Call(absl::string_view request, absl::string_view asked) {
+  absl::MutexLock call_lock(&call_mutex_);
+  const absl::Duration deadline = RealClock().Monotonic() + options_.timeout;
+  ASSIGN_OR_RETURN(Channel* const channel, BeginCall());
+  const Result<std::string> reply = channel->Exchange(request, deadline);
+  const std::unique_ptr<Channel> broken = EndCall(reply.ok());
+  if (broken == nullptr) return DecodeReply(*reply);
+
+  const std::string ending = broken->Kill();
+  if (broken->interrupted()) {
+    return absl::CancelledError(absl::StrCat("asking ", asked, " was interrupted"));
+  }
+  switch (reply.status().code()) {
+    case absl::StatusCode::kDeadlineExceeded:
+      return TimedOut(asked, options_.timeout);
+    case absl::StatusCode::kUnavailable:  // the channel closed before the reply
+      return Crashed(asked, ending);
+    default:
+      return absl::InternalError(absl::StrCat("asking ", asked, ": ", reply.status().message()));
+  }
+}
+
+Result<FabricHelper::Channel*> FabricHelper::BeginCall() {
+  absl::MutexLock lock(&mutex_);
+  // A helper that somebody else killed since the last call is nobody's crash.
+  if (channel_ != nullptr && channel_->IsDead()) channel_.reset();
+  if (channel_ == nullptr) {
+    Result<std::unique_ptr<Channel>> started = Channel::Start(options_.command);
+    if (!started.ok()) {
+      return absl::InternalError(
+          absl::StrCat("starting the fabric helper: ", started.status().message()));
+    }
+    channel_ = *std::move(started);
+  }
+  in_flight_ = true;
+  return channel_.get();
+}
+
+std::unique_ptr<FabricHelper::Channel> FabricHelper::EndCall(bool keep) {
+  absl::MutexLock lock(&mutex_);
+  in_flight_ = false;
+  return keep ? nullptr : std::move(channel_);
+}
+
+}  // namespace switchyard::fabric

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What agent and helper say to each other, as JSON text: one request, one reply. Both ends are one
+// binary, so there are no versions; still, nothing a helper sends is taken on trust, since a vendor
+// library lives in it. Pure; any thread. Decoding errors are kInternal.
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/status.h"
+#include "fabric/fabric_reader.h"
+#include "fabric/module_map.h"
+
+namespace switchyard::fabric {
+
+struct HelperRequest {
+  enum class Call { kReadPartitions, kReadModuleIds };
+  Call call = Call::kReadPartitions;
+  std::string library;             // libnvfm or NVML, as the call demands
+  FabricAddress address;           // kReadPartitions only, and so is
+  absl::Duration connect_timeout;  // whole milliseconds
+};
+
+[[nodiscard]] std::string EncodeRequest(const HelperRequest& request);
+[[nodiscard]] Result<HelperRequest> DecodeRequest(absl::string_view text);
+
+// A reply is a result (text, whose form depends on the call) or an error with its code.
+[[nodiscard]] std::string EncodeReply(const Result<std::string>& result);
+[[nodiscard]] Result<std::string> DecodeReply(absl::string_view text);
+
+// The result of kReadModuleIds. (That of kReadPartitions is FabricListToJson's text.)
+[[nodiscard]] std::string EncodeModules(const ModuleEntries& entries);
+[[nodiscard]] Result<ModuleEntries> DecodeModules(absl::string_view text);
+
+}  // namespace switchyard::fabric
