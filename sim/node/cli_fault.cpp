@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/time/time.h"
+#include "sim/node/cli.h"
+
+namespace switchyard::sim {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Fault {
+  const char* name;
+  const char* command;
+  const char* help;
+  const char* key = nullptr;  // of its argument in the request
+  const char* argument = "";  // its name on the command line
+  bool number = false;
+};
+
+constexpr Fault kDeviceFaults[] = {
+    {"vanish", "device.vanish", "Falls off the bus"},
+    {"return", "device.return", "Is back, on the driver it had"},
+    {"driver", "device.driver", "Changes to that driver, or to none", "driver", "NAME"},
+    {"break", "device.break",
+     "numa: no numa_node file; resource: a line of two fields; cdev: no "
+     "/dev/vfio/devices node",
+     "what", "WHAT"},
+    {"repair", "device.repair", "Ends every break"},
+    {"companion", "device.companion",
+     "Another function in its IOMMU group, on a host driver: "
+     "audio, usb, ucsi or bridge",
+     "what", "KIND"},
+    {"share", "device.share", "That device moves into its IOMMU group", "what", "DEVICE"},
+};
+
+constexpr Fault kFmFaults[] = {
+    {"down", "fm.down", "Fabric Manager ends; what was active stays active"},
+    {"up", "fm.up", "Fabric Manager starts"},
+    {"hang", "fm.hang", "It never answers that call: connect or list", "call", "CALL"},
+    {"latency", "fm.latency", "It answers after that time", "ms", "MS", true},
+    {"crash", "fm.crash", "libnvfm kills the process that asks for the list"},
+    {"code", "fm.code", "The list call returns that code; the minus may be left out", "code", "N",
+     true},
+    {"table", "fm.table",
+     "A table that breaks a rule: 65-partitions, 17-gpus, repeated-id, "
+     "empty-partition, repeated-gpu",
+     "rule", "RULE"},
+    {"degrade", "fm.degrade",
+     "That module is out of order: up to A100 its partitions go from the "
+     "list",
+     "module", "MODULE", true},
+    {"old-version", "fm.old-version", "It refuses connect parameters of version 2"},
+    {"none", "fm.none", "Ends all of these but down"},
+};
+
+constexpr Fault kKubeletFaults[] = {
+    {"restart", "kubelet.restart", "Stop and start: every socket in its folder is removed"},
+    {"stop", "kubelet.stop", "It ends"},
+    {"start", "kubelet.start", "It starts"},
+    {"fail-register", "kubelet.fail-register", "It refuses the next Register calls", "count", "N",
+     true},
+    {"withhold-streams", "kubelet.withhold-streams",
+     "It opens no ListAndWatch after the next "
+     "Register calls",
+     "count", "N", true},
+    {"hold-dial-back", "kubelet.hold-dial-back", "Register waits before it dials back"},
+    {"dial-back", "kubelet.dial-back", "Ends hold-dial-back"},
+};
+
+constexpr Fault kMapFaults[] = {
+    {"missing", "map.missing", "The module map file is removed"},
+    {"malformed", "map.malformed", "The module map file is cut in the middle"},
+    {"good", "map.good", "The module map file is as it should be"},
+};
+
+// One subcommand for each; `device`, if not null, is the device it is about.
+template <size_t N>
+void AddFaults(CLI::App& parent, const Fault (&faults)[N], std::shared_ptr<std::string> device,
+               CommandLine& line) {
+  parent.require_subcommand(1);
+  for (const Fault& fault : faults) {
+    auto* command = parent.add_subcommand(fault.name, fault.help)->fallthrough();
+    auto text = std::make_shared<std::string>();
+    auto number = std::make_shared<std::int64_t>(0);
+    if (fault.key != nullptr && fault.number) {
+      command->add_option(fault.argument, *number)->required();
+    } else if (fault.key != nullptr) {
+      command->add_option(fault.argument, *text)->required();
+    }
+    command->callback([&fault, device, text, number, &line] {
+      Json request = {{"command", fault.command}};
+      if (device != nullptr) request["device"] = *device;
+      if (fault.key != nullptr && fault.number) {
+        const bool code = std::string(fault.key) == "code";
+        request[fault.key] = code ? -std::abs(*number) : *number;
+      } else if (fault.key != nullptr) {
+        request[fault.key] = *text;
+      }
+      line.Ask(request);
+    });
+  }
+}
+
+void AddClock(CLI::App& app, CommandLine& line) {
+  auto* clock = app.add_subcommand("clock", "Kubelet's clock")->require_subcommand(1);
+  auto* advance = clock->fallthrough()->add_subcommand("advance", "Set it forward");
+  auto by = std::make_shared<std::string>();
+  advance->fallthrough()->add_option("TIME", *by, "How far: 90s, 5m, 1h")->required();
+  advance->footer(
+      "Example, for what kubelet removes after 5 minutes:\n"
+      "  switchyard-sim clock advance 6m");
+  advance->callback([by, &line] {
+    absl::Duration duration;
+    if (!absl::ParseDuration(*by, &duration)) {
+      throw CLI::ValidationError("TIME", "must be a time such as 90s, 5m or 1h");
+    }
+    line.Ask({{"command", "clock.advance"}, {"ms", absl::ToInt64Milliseconds(duration)}});
+  });
+}
+
+}  // namespace
+
+void AddFaultCommands(CLI::App& app, CommandLine& line) {
+  auto* fault = app.add_subcommand("fault", "Break something, or make it whole again");
+  fault->require_subcommand(1);
+  fault->footer(
+      "Examples (DEVICE is a PCI address or a module id):\n"
+      "  switchyard-sim fault device 3 vanish\n"
+      "  switchyard-sim fault device 0000:0f:00.0 driver nvidia\n"
+      "  switchyard-sim fault device 3 companion audio\n"
+      "  switchyard-sim fault fm down\n"
+      "  switchyard-sim fault fm table repeated-id\n"
+      "  switchyard-sim fault kubelet restart\n"
+      "  switchyard-sim fault map malformed\n"
+      "  switchyard-sim fault reboot");
+
+  auto* device = fault->add_subcommand("device", "A GPU or another PCI function");
+  auto which = std::make_shared<std::string>();
+  device->add_option("DEVICE", *which, "PCI address or module id")->required();
+  AddFaults(*device->fallthrough(), kDeviceFaults, which, line);
+  auto* fm = fault->add_subcommand("fm", "Fabric Manager and its library");
+  AddFaults(*fm->fallthrough(), kFmFaults, nullptr, line);
+  auto* kubelet = fault->add_subcommand("kubelet", "kubelet");
+  AddFaults(*kubelet->fallthrough(), kKubeletFaults, nullptr, line);
+  auto* map = fault->add_subcommand("map", "The module map file");
+  AddFaults(*map->fallthrough(), kMapFaults, nullptr, line);
+  fault->add_subcommand("reboot", "The node restarts: group and vfio numbers change")
+      ->callback([&line] { line.Ask({{"command", "reboot"}}); });
+  fault->fallthrough();
+  AddClock(app, line);
+}
+
+}  // namespace switchyard::sim

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// switchyard-sim: a node with GPUs, NVSwitches, Fabric Manager and kubelet, on a machine that has
+// none of them.
+#include <CLI/CLI.hpp>
+
+#include "sim/node/cli.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("A simulated GPU node: sysfs, Fabric Manager, vendor libraries and kubelet");
+  app.name("switchyard-sim");
+  app.require_subcommand(1);
+  app.fallthrough();
+  switchyard::sim::CommandLine line;
+  app.add_option("--dir", line.dir, "The node's folder; a short path")
+      ->envname("SWITCHYARD_SIM_DIR")
+      ->default_val("/tmp/switchyard-sim");
+  app.footer(
+      "Exit codes: 0 ok, 1 failed, 2 wrong usage. Example:\n"
+      "  switchyard-sim up --board hgx-h100\n"
+      "  switchyard agent --config /tmp/switchyard-sim/agent.yaml &\n"
+      "  switchyard-sim pod add vm-a --gpus 2\n"
+      "  switchyard-sim down");
+  switchyard::sim::AddNodeCommands(app, line);
+  switchyard::sim::AddPodCommands(app, line);
+  switchyard::sim::AddFaultCommands(app, line);
+  switchyard::sim::AddPartCommands(app, line);
+  for (CLI::App* command : app.get_subcommands({})) command->fallthrough();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return line.exit_code;
+}
