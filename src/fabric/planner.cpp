@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "absl/container/inlined_vector.h"
 #include "fabric/planner_rules.h"
 
 namespace switchyard::fabric {
@@ -12,38 +13,36 @@ namespace {
 // What is worth knowing once a request rather than once a candidate.
 class Judge {
  public:
-  explicit Judge(const PlanRequest& request) : request_(request), busy_(BusyModules(request)) {
-    // One set of modules a NUMA node.
-    for (ModuleId m = kMinModule; m <= kMaxModule; ++m) {
-      const int node = request.numa_node[static_cast<size_t>(m)];
-      if (node < 0) {
-        unknown_node_.Insert(m);
-        continue;
-      }
-      size_t i = 0;
-      while (i < node_count_ && node_ids_[i] != node) ++i;
-      if (i == node_count_) node_ids_[node_count_++] = node;
-      nodes_[i].Insert(m);
+  explicit Judge(const PlanRequest& request) : request_(request) {
+    const ModuleSet busy = BusyModules(request);
+    for (const Partition& p : request.table->partitions) {
+      if (p.active) active_.push_back({&p, p.modules, AllMembersFree(p, busy)});
+      // A candidate has at least as many GPUs as devices were asked for.
+      const int size = p.modules.size();
+      if (size > request.size && StillPossible(p, busy, request.usable))
+        larger_.push_back({p.modules, size});
     }
+    for (ModuleId m = kMinModule; m <= kMaxModule; ++m) AddNode(m);
   }
 
   [[nodiscard]] std::optional<Candidate> Consider(const Partition& partition) const {
     if (!Fits(partition)) return std::nullopt;
-    Candidate candidate{&partition, FabricTier::kFree, 0, NodesOf(partition.modules)};
-    const int size = partition.modules.size();
+    const ModuleSet modules = partition.modules;
+    bool stale = false;
     bool joins = false;
-    for (const Partition& other : request_.table->partitions) {
-      if (!other.modules.Overlaps(partition.modules) || &other == &partition) continue;
-      if (other.active) {
-        candidate.tier = FabricTier::kOverlapsStale;
-        joins = joins || !AllMembersFree(other, busy_);
-      }
-      if (StillPossible(other, busy_, request_.usable) && other.modules.size() > size)
-        ++candidate.broken_larger;
+    for (const ActivePartition& other : active_) {
+      if (other.partition == &partition || !other.modules.Overlaps(modules)) continue;
+      (other.all_free ? stale : joins) = true;
     }
     if (joins && request_.refuse_joining) return std::nullopt;
+
+    Candidate candidate{&partition, FabricTier::kFree, 0, NodesOf(modules)};
+    if (stale) candidate.tier = FabricTier::kOverlapsStale;
     if (joins) candidate.tier = FabricTier::kJoinsBusy;
     if (partition.active) candidate.tier = FabricTier::kActive;
+    const int size = modules.size();
+    for (const LargerPartition& other : larger_)
+      candidate.broken_larger += other.size > size && other.modules.Overlaps(modules) ? 1 : 0;
     return candidate;
   }
 
@@ -68,14 +67,39 @@ class Judge {
            DevicesIn(partition.modules, request_.shared_groups) == request_.size;
   }
 
+  // One set of modules a NUMA node.
+  void AddNode(ModuleId m) {
+    const int node = request_.numa_node[static_cast<size_t>(m)];
+    if (node < 0) {
+      unknown_node_.Insert(m);
+      return;
+    }
+    size_t i = 0;
+    while (i < node_count_ && node_ids_[i] != node) ++i;
+    if (i == node_count_) node_ids_[node_count_++] = node;
+    nodes_[i].Insert(m);
+  }
+
   [[nodiscard]] int NodesOf(ModuleSet modules) const {
     int nodes = (modules & unknown_node_).size();
     for (size_t i = 0; i < node_count_; ++i) nodes += nodes_[i].Overlaps(modules) ? 1 : 0;
     return nodes;
   }
 
+  struct ActivePartition {
+    const Partition* partition;
+    ModuleSet modules;
+    bool all_free;
+  };
+  struct LargerPartition {
+    ModuleSet modules;
+    int size;
+  };
+
   const PlanRequest& request_;
-  const ModuleSet busy_;
+  // FM's limit fits inline: no allocation.
+  absl::InlinedVector<ActivePartition, kMaxPartitions> active_;
+  absl::InlinedVector<LargerPartition, kMaxPartitions> larger_;
   ModuleSet unknown_node_;
   size_t node_count_ = 0;
   std::array<int, kMaxModule> node_ids_{};

@@ -87,6 +87,9 @@ Result<json> ParseStrictJson(absl::string_view text, absl::string_view name, siz
                    absl::StrCat(text.size(), " bytes are more than the ", max_bytes,
                                 " that such a file may have"));
   }
+  // The library takes a NUL for the end and would not look at what follows.
+  if (const size_t nul = text.find('\0'); nul != absl::string_view::npos)
+    return BadJson(name, "", absl::StrCat("not valid JSON at byte ", nul, ": a NUL byte"));
   ShapeCheck check;
   if (!json::sax_parse(text.begin(), text.end(), &check)) return BadJson(name, "", check.problem);
   json value = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
