@@ -30,18 +30,18 @@ struct CallCounts {
 };
 
 struct PreferredCall {
-  std::string resource;
-  std::vector<std::string> available;     // in the order sent
-  std::vector<std::string> must_include;  // in the order sent
+  std::string resource = {};
+  std::vector<std::string> available = {};     // in the order sent
+  std::vector<std::string> must_include = {};  // in the order sent
   int size = 0;
-  std::vector<std::string> answer;  // in the order received
-  std::string error;                // empty: none
+  std::vector<std::string> answer = {};  // in the order received
+  std::string error = {};                // empty: none
 };
 
 struct AllocateCall {
-  std::string resource;
-  std::vector<std::string> ids;  // in the order sent
-  std::string error;             // empty: none
+  std::string resource = {};
+  std::vector<std::string> ids = {};  // in the order sent
+  std::string error = {};             // empty: none
 };
 
 class CallLog {

@@ -16,24 +16,24 @@ namespace switchyard::sim {
 
 // One device of a ListAndWatch message.
 struct PluginDevice {
-  std::string id;
-  std::string health;           // anything but "Healthy" counts as unhealthy
-  std::vector<int> numa_nodes;  // empty: no topology
+  std::string id = {};
+  std::string health = {};           // anything but "Healthy" counts as unhealthy
+  std::vector<int> numa_nodes = {};  // empty: no topology
 };
 
 struct PreferredRequest {
-  std::vector<std::string> available;
-  std::vector<std::string> must_include;
+  std::vector<std::string> available = {};
+  std::vector<std::string> must_include = {};
   int size = 0;
 };
 
 // The first container response of an Allocate.
 struct AllocateAnswer {
-  std::map<std::string, std::string> envs;
-  std::map<std::string, std::string> annotations;
-  std::vector<DeviceNode> nodes;
-  std::vector<ContainerMount> mounts;
-  std::vector<std::string> cdi_devices;
+  std::map<std::string, std::string> envs = {};
+  std::map<std::string, std::string> annotations = {};
+  std::vector<DeviceNode> nodes = {};
+  std::vector<ContainerMount> mounts = {};
+  std::vector<std::string> cdi_devices = {};
 };
 
 class PluginEndpoint {

@@ -179,7 +179,7 @@ PodStatus Kubelet::Impl::Admit(const PodRecord& pod) {
         "UnexpectedAdmissionError",
         absl::StrCat("Allocate failed due to ", status.message(), ", which is unexpected"));
   }
-  PodStatus status{.admitted = true, .reason = {}, .message = {}, .containers = {}};
+  PodStatus status{.admitted = true};
   for (const ContainerSpec& container : pod.spec.containers) {
     status.containers.push_back(
         MergeAnswers(container.name, manager_.Allocations(pod.uid, container.name)));

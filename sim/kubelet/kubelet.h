@@ -23,10 +23,10 @@
 namespace switchyard::sim {
 
 struct KubeletOptions {
-  std::string device_plugins_folder;  // kubelet.sock and the plugins' sockets; made if missing
-  std::string pod_resources_folder;   // kubelet.sock of PodResources; empty: not served
-  std::uint64_t seed = 1;             // of every random order and choice
-  Clock* clock = nullptr;             // null: the machine's
+  std::string device_plugins_folder = {};  // kubelet.sock and the plugins' sockets; made if missing
+  std::string pod_resources_folder = {};   // kubelet.sock of PodResources; empty: not served
+  std::uint64_t seed = 1;                  // of every random order and choice
+  Clock* clock = nullptr;                  // null: the machine's
   absl::Duration dial_timeout = absl::Seconds(10);   // of the dial-back; always real time
   absl::Duration endpoint_grace = absl::Minutes(5);  // until a stopped resource is removed
   bool limit_pod_resources = true;                   // 100 calls a second, burst of 10

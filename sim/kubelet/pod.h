@@ -13,30 +13,30 @@
 namespace switchyard::sim {
 
 struct ContainerSpec {
-  std::string name;
-  bool init = false;                     // runs before the others; they may take over its devices
-  bool restartable = false;              // of an init container: a sidecar, which keeps its devices
-  std::map<std::string, int> resources;  // extended resource name -> how many
+  std::string name = {};
+  bool init = false;         // runs before the others; they may take over its devices
+  bool restartable = false;  // of an init container: a sidecar, which keeps its devices
+  std::map<std::string, int> resources = {};  // extended resource name -> how many
 };
 
 struct PodSpec {
   std::string ns = "default";
-  std::string name;
-  std::vector<ContainerSpec> containers;  // admitted in this order, init containers first
+  std::string name = {};
+  std::vector<ContainerSpec> containers = {};  // admitted in this order, init containers first
   // What the topology manager decided: the NUMA nodes to align to. Absent: no hint.
-  std::optional<std::set<int>> numa_affinity;
+  std::optional<std::set<int>> numa_affinity = {};
 };
 
 struct DeviceNode {
-  std::string container_path;
-  std::string host_path;
-  std::string permissions;  // any of r, w, m
+  std::string container_path = {};
+  std::string host_path = {};
+  std::string permissions = {};  // any of r, w, m
   friend bool operator==(const DeviceNode&, const DeviceNode&) = default;
 };
 
 struct ContainerMount {
-  std::string container_path;
-  std::string host_path;
+  std::string container_path = {};
+  std::string host_path = {};
   bool read_only = false;
   friend bool operator==(const ContainerMount&, const ContainerMount&) = default;
 };
@@ -44,13 +44,13 @@ struct ContainerMount {
 // What kubelet would hand to the container runtime: the answers of all resources of a container,
 // merged. On a conflicting key the first answer wins.
 struct ContainerResult {
-  std::string name;
-  std::map<std::string, std::vector<std::string>> devices;  // resource -> ids, sorted
-  std::map<std::string, std::string> envs;
-  std::map<std::string, std::string> annotations;
-  std::vector<DeviceNode> nodes;
-  std::vector<ContainerMount> mounts;
-  std::vector<std::string> cdi_devices;
+  std::string name = {};
+  std::map<std::string, std::vector<std::string>> devices = {};  // resource -> ids, sorted
+  std::map<std::string, std::string> envs = {};
+  std::map<std::string, std::string> annotations = {};
+  std::vector<DeviceNode> nodes = {};
+  std::vector<ContainerMount> mounts = {};
+  std::vector<std::string> cdi_devices = {};
 };
 
 struct PodStatus {
@@ -59,29 +59,30 @@ struct PodStatus {
   // "UnexpectedAdmissionError" with kubelet's message, or "OutOf<resource>" for a resource nobody
   // registered, where a scheduler would have left the pod Pending. Of a pod that is not remembered:
   // "Invalid", "AlreadyExists", or "KubeletStopped" (add it again, as the API server would).
-  std::string reason;
-  std::string message;
-  std::vector<ContainerResult> containers;  // empty if not admitted
+  std::string reason = {};
+  std::string message = {};
+  std::vector<ContainerResult> containers = {};  // empty if not admitted
 };
 
 struct PodReport {
-  std::string ns;
-  std::string name;
-  PodStatus status;
+  std::string ns = {};
+  std::string name = {};
+  PodStatus status = {};
 };
 
 struct DeviceReport {
-  std::string id;
+  std::string id = {};
   bool healthy = false;
-  std::vector<int> numa_nodes;  // as the plugin sent them
-  bool in_use = false;          // in kubelet's own record of what is allocated
+  std::vector<int> numa_nodes = {};  // as the plugin sent them
+  bool in_use = false;               // in kubelet's own record of what is allocated
 };
 
 struct ResourceReport {
-  int capacity = 0;                   // healthy and unhealthy
-  int allocatable = 0;                // healthy
-  bool connected = false;             // a plugin is registered and its stream has not ended
-  std::vector<DeviceReport> devices;  // by id; one that was sent with both healths is here twice
+  int capacity = 0;        // healthy and unhealthy
+  int allocatable = 0;     // healthy
+  bool connected = false;  // a plugin is registered and its stream has not ended
+  // By id; one that was sent with both healths is here twice.
+  std::vector<DeviceReport> devices = {};
 };
 
 }  // namespace switchyard::sim
