@@ -65,7 +65,8 @@ class DeviceManagerTest : public ::testing::Test {
   }
   std::set<std::string> InUse() {
     std::set<std::string> ids;
-    for (const DeviceReport& device : manager_.Report().at("v/gpu").devices) {
+    const ResourceReport gpu = manager_.Report().at("v/gpu");
+    for (const DeviceReport& device : gpu.devices) {
       if (device.in_use) ids.insert(device.id);
     }
     return ids;
@@ -164,6 +165,14 @@ TEST_F(DeviceManagerTest, APluginThatDoesNotOfferAPreferenceIsNotAsked) {
   manager_.Connected("v/gpu", plugin_, false);
   ASSERT_TRUE(Admit(1, {Container("x", 1)}).ok());
   EXPECT_EQ(log_.counts().preferred, 0);
+}
+
+TEST_F(DeviceManagerTest, APodsHintLimitsWhatThePluginIsAskedAbout) {
+  manager_.Update("v/gpu", {{"a", "Healthy", {0}}, {"b", "Healthy", {1}}, {"c", "Healthy", {1}}});
+  PodSpec spec{.name = "pod", .containers = {Container("x", 1)}, .numa_affinity = {{1}}};
+  ASSERT_TRUE(manager_.Admit(1, spec).ok());
+  EXPECT_THAT(log_.preferred().at(0).available, UnorderedElementsAre("b", "c"));
+  EXPECT_THAT(manager_.Allocations(1, "x").at(0).devices.at(0).numa_nodes, ElementsAre(1));
 }
 
 TEST_F(DeviceManagerTest, AllocateGetsTheIdsInRandomOrder) {
