@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -31,9 +32,11 @@ std::string Nearest(const fabric::PartitionTable& table, ModuleSet modules) {
   for (const Partition& p : table.partitions) {
     if (p.complete && p.modules.size() == modules.size()) same_size.push_back(&p);
   }
-  std::stable_sort(same_size.begin(), same_size.end(), [&](const auto* a, const auto* b) {
-    return (a->modules & modules).size() > (b->modules & modules).size();
-  });
+  const auto rank = [&](const Partition* p) {
+    return std::pair(-(p->modules & modules).size(), p->id);
+  };
+  std::sort(same_size.begin(), same_size.end(),
+            [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
   same_size.resize(std::min(same_size.size(), kMaxNearest));
   return absl::StrJoin(same_size, ", ", [](std::string* out, const Partition* p) {
     absl::StrAppend(out, p->id, " (", p->modules.ToString(), ")");
