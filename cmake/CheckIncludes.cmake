@@ -15,8 +15,8 @@ foreach(file IN LISTS files)
   if(path MATCHES "^src/([a-z]+)/")
     set(room ${CMAKE_MATCH_1})
   endif()
-  # A unit test may use the simulator's parts; the product may not.
-  string(REGEX MATCH "_test\\.cpp$" is_test ${path})
+  # A unit test and its helpers may use the simulator's parts; the product may not.
+  string(REGEX MATCH "(_test\\.cpp|/testing/[a-z_]+\\.h)$" is_test ${path})
   file(STRINGS ${file} includes REGEX "^#include \"")
   foreach(include IN LISTS includes)
     string(REGEX REPLACE "^#include \"([a-z]+)/.*" "\\1" target ${include})

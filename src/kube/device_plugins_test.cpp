@@ -229,15 +229,21 @@ TEST_F(RunningPluginsTest, RemovesTheSocketsOfAFormerRun) {
 }
 
 TEST_F(RunningPluginsTest, StopEndsARegisterInFlight) {
-  Begin();
+  sim::KubeletOptions options;
+  options.dial_timeout = absl::Milliseconds(1);  // it will find nobody to dial
+  Begin(tenancy::FabricMode::kOff, options);
   ASSERT_TRUE(kubelet_->Start().ok());
   kubelet_->HoldDialBack(true);
   plugins_->Start();
   ASSERT_TRUE(
       kubelet_->WaitFor([&] { return kubelet_->calls().counts().registers == 1; }, kPatience));
+  events_.Take();
   plugins_->Stop();
   kubelet_->HoldDialBack(false);
-  EXPECT_FALSE(Streaming());
+  const std::vector<Event> events = events_.Take();
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].name, "register_failed");
+  EXPECT_THAT(events[0].message, HasSubstr("ancelled")) << "and not the deadline";
 }
 
 }  // namespace
