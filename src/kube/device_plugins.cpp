@@ -227,7 +227,7 @@ void DevicePlugins::Impl::Register(const std::string& resource, Plugin& plugin) 
   if (status.ok()) {
     Report("registered", Severity::kInfo, resource,
            absl::StrCat("registered with kubelet on ", plugin.server->name()));
-  } else {
+  } else if (!register_call_.cancelled()) {
     Report("register_failed", Severity::kWarning, resource,
            absl::StrCat(absl::string_view(status.message()), "; trying again"));
   }

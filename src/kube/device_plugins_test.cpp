@@ -231,6 +231,7 @@ TEST_F(RunningPluginsTest, RemovesTheSocketsOfAFormerRun) {
 TEST_F(RunningPluginsTest, StopEndsARegisterInFlight) {
   sim::KubeletOptions options;
   options.dial_timeout = absl::Milliseconds(1);  // it will find nobody to dial
+  plugin_options_.register_timeout = absl::Hours(1);
   Begin(tenancy::FabricMode::kOff, options);
   ASSERT_TRUE(kubelet_->Start().ok());
   kubelet_->HoldDialBack(true);
@@ -239,11 +240,8 @@ TEST_F(RunningPluginsTest, StopEndsARegisterInFlight) {
       kubelet_->WaitFor([&] { return kubelet_->calls().counts().registers == 1; }, kPatience));
   events_.Take();
   plugins_->Stop();
+  EXPECT_THAT(EventNames(), IsEmpty()) << "stopping is no failure";
   kubelet_->HoldDialBack(false);
-  const std::vector<Event> events = events_.Take();
-  ASSERT_THAT(events, SizeIs(1));
-  EXPECT_EQ(events[0].name, "register_failed");
-  EXPECT_THAT(events[0].message, HasSubstr("ancelled")) << "and not the deadline";
 }
 
 }  // namespace

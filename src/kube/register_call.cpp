@@ -40,4 +40,9 @@ void RegisterCall::CancelAll() {
   if (running_ != nullptr) running_->TryCancel();
 }
 
+bool RegisterCall::cancelled() const {
+  absl::MutexLock lock(&mutex_);
+  return cancelled_;
+}
+
 }  // namespace switchyard::kube

@@ -26,9 +26,10 @@ class RegisterCall {
 
   // Ends the call in flight, and every later one at once.
   void CancelAll();
+  [[nodiscard]] bool cancelled() const;
 
  private:
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   grpc::ClientContext* running_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };

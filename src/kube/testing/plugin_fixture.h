@@ -62,11 +62,10 @@ class PluginFixture : public ::testing::Test {
     tenancies_ = std::make_unique<tenancy::Tenancies>(
         std::move(options), tenancy::Parts{clock(), &events_, nullptr, &reader_});
     catalogue_ = std::make_unique<Catalogue>(*contract_, nullptr, events_);
-    DevicePluginsOptions plugins;
-    plugins.folder = folder_ + "/p";
+    plugin_options_.folder = folder_ + "/p";
     plugins_ = std::make_unique<DevicePlugins>(
-        plugins, DevicePluginsParts{clock(), &events_, contract_.get(), tenancies_.get(),
-                                    [this] { ++after_allocate_; }});
+        plugin_options_, DevicePluginsParts{clock(), &events_, contract_.get(), tenancies_.get(),
+                                            [this] { ++after_allocate_; }});
     Scan();
   }
   // What the agent does when something may have changed.
@@ -116,10 +115,11 @@ class PluginFixture : public ::testing::Test {
   static sim::PodSpec Pod(const std::string& name, const std::string& resource, int count) {
     return {"default", name, {{"main", false, false, {{resource, count}}}}, std::nullopt};
   }
-  // How many of a name came since the last call of Events for it.
+  // Those reported since the last call.
   std::vector<std::string> EventNames() { return events_.TakeNames(); }
 
   std::string folder_;
+  DevicePluginsOptions plugin_options_;
   RealClock real_clock_;
   SimClock sim_clock_;
   tenancy::testing::FakeEvents events_;
