@@ -97,6 +97,9 @@ TEST_F(NvfmTest, NothingWorksBeforeInitAndInitWorksOnce) {
   EXPECT_EQ(init_(), 0);
   EXPECT_EQ(init_(), -7);
   EXPECT_EQ(Connect(Params()), 0);
+  EXPECT_EQ(shutdown_(), 0);
+  EXPECT_EQ(List(), -4);
+  EXPECT_EQ(init_(), -7) << "once a process";
 }
 
 TEST_F(NvfmTest, ListsWhatAnOperatorActivated) {

@@ -113,14 +113,12 @@ Result<std::string> FabricHelper::Call(absl::string_view request, absl::string_v
   if (broken == nullptr) return DecodeReply(*reply);
 
   const std::string ending = broken->Kill();
-  if (broken->interrupted()) {
-    return absl::CancelledError(absl::StrCat("asking ", asked, " was interrupted"));
-  }
   switch (reply.status().code()) {
     case absl::StatusCode::kDeadlineExceeded:
       return TimedOut(asked, options_.timeout);
     case absl::StatusCode::kUnavailable:  // the channel closed before the reply
-      return Crashed(asked, ending);
+      if (!broken->interrupted()) return Crashed(asked, ending);
+      return absl::CancelledError(absl::StrCat("asking ", asked, " was interrupted"));
     default:
       return absl::InternalError(absl::StrCat("asking ", asked, ": ", reply.status().message()));
   }

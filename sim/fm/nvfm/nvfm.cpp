@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulator's libnvfm.so.1: libnvfm's C functions over the simulator's wire. As the real one:
-// calls before fmLibInit are refused, no call but fmConnect has a timeout, a timeout of 0 fails.
-// One caller at a time, as the real one gives no promise either.
+// calls before fmLibInit are refused, it can be initialised once a process, no call but fmConnect
+// has a timeout, a timeout of 0 fails. One caller at a time, since the real one promises no more.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -28,6 +28,7 @@ struct Connection {
 };
 
 bool initialized = false;
+bool was_initialized = false;  // stays true: a second fmLibInit fails even after fmLibShutdown
 
 std::set<fmHandle>& Handles() {
   static std::set<fmHandle> handles;
@@ -150,8 +151,8 @@ extern "C" {
 #define EXPORTED __attribute__((visibility("default")))
 
 EXPORTED fmReturn fmLibInit() {
-  if (initialized) return FM_IN_USE;
-  initialized = true;
+  if (was_initialized) return FM_IN_USE;
+  initialized = was_initialized = true;
   return FM_SUCCESS;
 }
 
