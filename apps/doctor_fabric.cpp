@@ -42,8 +42,10 @@ void ReportNoList(const agent::Config& config, const Status& status, Findings& f
   const bool no_library = absl::IsNotFound(status);
   const absl::string_view check = no_library ? "libnvfm" : "fabric manager";
   if (is_off && (no_library || absl::IsUnavailable(status))) {
-    findings.push_back(
-        {check, Verdict::kOk, absl::StrCat("fabric.mode is off, and ", status.message()), ""});
+    findings.push_back({check, Verdict::kOk,
+                        no_library ? "not on this node, and fabric.mode is off"
+                                   : "does not answer, and fabric.mode is off",
+                        ""});
     return;
   }
   const absl::string_view fix =

@@ -75,7 +75,7 @@ void PrintAsTable(const pci::Inventory& inventory, const pci::PciIds& ids) {
                absl::StrJoin(companions, ","), NumberText(self.numa_node),
                BackendText(device).value_or(""), device.ready() ? "yes" : "no"});
   }
-  Print(table.ToString());
+  Print(inventory.devices.empty() ? "no NVIDIA GPU and no NVSwitch" : table.ToString());
   for (const pci::Device& device : inventory.devices) {
     if (!device.ready()) Print(absl::StrCat(device.address().ToString(), ": ", *device.problem));
   }

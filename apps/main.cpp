@@ -139,11 +139,10 @@ class CommandLine {
 
   // The parser's own message, and the nearest valid name for one it does not know.
   std::string Problem(const CLI::ParseError& error) const {
-    const CLI::App* app = Deepest();
+    // A mistyped option may show first as a required one that is missing.
     const std::vector<std::string> unknown = app_.remaining(true);
-    if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || unknown.empty()) {
-      return Untangled(error.what());
-    }
+    if (unknown.empty()) return Untangled(error.what());
+    const CLI::App* app = Deepest();
     std::vector<std::string> names;
     for (const CLI::Option* option : app->get_options()) names.push_back(option->get_name());
     for (const CLI::App* sub : app->get_subcommands(nullptr)) names.push_back(sub->get_name());

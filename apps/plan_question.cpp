@@ -36,11 +36,11 @@ Result<int> ParseNumber(absl::string_view option, absl::string_view text) {
   return number;
 }
 
-std::vector<absl::string_view> SplitList(absl::string_view text) {
-  std::vector<absl::string_view> parts;
+std::vector<std::string> SplitList(const std::string& text) {
+  std::vector<std::string> parts;
   if (absl::StripAsciiWhitespace(text).empty()) return parts;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    parts.push_back(absl::StripAsciiWhitespace(part));
+    parts.emplace_back(absl::StripAsciiWhitespace(part));
   }
   return parts;
 }
@@ -67,7 +67,7 @@ class Reader {
   // The modules of a list of module ids and addresses.
   Result<ModuleSet> ReadModules(const std::string& option) const {
     ModuleSet modules;
-    for (const absl::string_view word : SplitList(arguments_.Get(option))) {
+    for (const std::string& word : SplitList(arguments_.Get(option))) {
       const bool is_address = absl::StrContains(word, ":");
       ASSIGN_OR_RETURN(const ModuleId module,
                        is_address ? ByAddress(option, word) : ById(option, word));
@@ -81,7 +81,7 @@ class Reader {
     if (!arguments_.Has("--active")) return OkStatus();
     std::vector<fabric::Partition>& partitions = question_.table.partitions;
     for (fabric::Partition& partition : partitions) partition.active = false;
-    for (const absl::string_view word : SplitList(arguments_.Get("--active"))) {
+    for (const std::string& word : SplitList(arguments_.Get("--active"))) {
       ASSIGN_OR_RETURN(const int id, ParseNumber("--active", word));
       bool found = false;
       for (fabric::Partition& partition : partitions) {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "agent/config_values.h"
 
 namespace switchyard::agent {
@@ -30,6 +31,8 @@ int Line(const YAML::Mark& mark) { return mark.line + 1; }
 class TreeBuilder final : public YAML::EventHandler {
  public:
   YamlNode Take() { return std::move(root_); }
+  // Where the last quoted (or block) scalar begins.
+  [[nodiscard]] const std::optional<YAML::Mark>& last_quoted() const { return last_quoted_; }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -39,6 +42,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
+    if (tag == "!") last_quoted_ = mark;
     Add(mark, tag, anchor, YamlNode::Kind::kScalar, text);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
@@ -103,8 +107,27 @@ class TreeBuilder final : public YAML::EventHandler {
 
   YamlNode root_;
   std::vector<Level> open_;
+  std::optional<YAML::Mark> last_quoted_;
   int nodes_ = 0;
 };
+
+// yaml-cpp takes the end of the text for a missing closing quote, so a file that was cut off would
+// pass with half a value.
+bool IsClosed(absl::string_view text, const YAML::Mark& begin) {
+  const auto position = static_cast<size_t>(begin.pos);
+  if (position >= text.size()) return true;
+  const char quote = text[position];
+  if (quote != '"' && quote != '\'') return true;  // a block scalar
+  for (size_t i = position + 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      if (quote == '"' || i + 1 == text.size() || text[i + 1] != quote) return true;
+      ++i;  // '' is one quote inside
+    }
+  }
+  return false;
+}
 
 Status At(absl::string_view file, int line, absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(file, ":", line, ": ", message));
@@ -127,12 +150,16 @@ Status CheckText(absl::string_view text, absl::string_view file) {
 }  // namespace
 
 Result<YamlNode> ReadYaml(absl::string_view text, absl::string_view file_name) {
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // a byte order mark; marks don't count it
   RETURN_IF_ERROR(CheckText(text, file_name));
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     TreeBuilder builder;
     if (!parser.HandleNextDocument(builder)) return YamlNode{};
+    if (builder.last_quoted().has_value() && !IsClosed(text, *builder.last_quoted())) {
+      return At(file_name, Line(*builder.last_quoted()), "no YAML: the quote is not closed");
+    }
     TreeBuilder second;
     if (parser.HandleNextDocument(second)) {
       return absl::InvalidArgumentError(
