@@ -112,6 +112,8 @@ void ControlServer::Serve(Connection& connection) {
     (void)WriteAll(fd, Dump(result.ok() ? Json{{"result", *result}}
                                         : Json{{"error", std::string(result.status().message())}}));
   }
+  // The descriptor is closed when the thread is joined; the other side is let go now.
+  shutdown(fd, SHUT_RDWR);
   absl::MutexLock lock(&mutex_);
   connection.done = true;
 }

@@ -18,6 +18,11 @@ void MovableClock::Advance(absl::Duration by) {
   for (Wakeup* wakeup : waiting_) wakeup->Notify();
 }
 
+size_t MovableClock::waiting() {
+  absl::MutexLock lock(&mutex_);
+  return waiting_.size();
+}
+
 bool MovableClock::Wait(Wakeup& wakeup, absl::Duration timeout) {
   {
     absl::MutexLock lock(&mutex_);

@@ -20,6 +20,8 @@ class MovableClock final : public Clock {
   // Every wait is woken, and whoever waited looks at the time again.
   void Advance(absl::Duration by);
 
+  [[nodiscard]] size_t waiting();  // how many waits there are now
+
  private:
   bool Wait(Wakeup& wakeup, absl::Duration timeout) override;
   [[nodiscard]] absl::Duration ahead();

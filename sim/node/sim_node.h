@@ -27,7 +27,7 @@
 namespace switchyard::sim {
 
 struct SimNodeOptions {
-  std::string dir;                 // made if missing; short: sockets are below it
+  std::string dir = {};            // made if missing; short: sockets are below it
   std::string board = "hgx-h100";  // a name or a file; "" = no board, for a kubelet alone
   std::uint64_t seed = 1;
   std::string driver = "vfio-pci";  // of the GPUs; "none" = no driver. NVSwitches are on nvidia
@@ -37,13 +37,13 @@ struct SimNodeOptions {
   bool with_fm = true;
   bool with_kubelet = true;
 
-  std::string fm_tcp;      // "127.0.0.1:6666", port 0 = any; "" = only the unix socket
-  std::string libraries;   // where libnvfm.so.1 is; "" = ../lib of this executable
-  bool uevents = false;    // only in a network namespace of our own, and as root
-  Clock* clock = nullptr;  // kubelet's; null = a clock that AdvanceClock moves
+  std::string fm_tcp = {};     // "127.0.0.1:6666", port 0 = any; "" = only the unix socket
+  std::string libraries = {};  // where libnvfm.so.1 is; "" = ../lib of this executable
+  bool uevents = false;        // only in a network namespace of our own, and as root
+  Clock* clock = nullptr;      // kubelet's; null = a clock that AdvanceClock moves
   // Of kubelet; "" = below dir.
-  std::string device_plugins;
-  std::string pod_resources;
+  std::string device_plugins = {};
+  std::string pod_resources = {};
 };
 
 enum class ModuleMapFile { kGood, kMissing, kMalformed };

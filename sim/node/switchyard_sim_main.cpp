@@ -3,6 +3,7 @@
 // none of them.
 #include <CLI/CLI.hpp>
 
+#include "sim/demo/cli_demo.h"
 #include "sim/node/cli.h"
 
 int main(int argc, char** argv) {
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
   switchyard::sim::AddPodCommands(app, line);
   switchyard::sim::AddFaultCommands(app, line);
   switchyard::sim::AddPartCommands(app, line);
+  switchyard::sim::AddDemoCommand(app, line);
   for (CLI::App* command : app.get_subcommands({})) command->fallthrough();
   try {
     app.parse(argc, argv);
