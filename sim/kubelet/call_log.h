@@ -20,6 +20,7 @@ struct CallCounts {
   std::int64_t registers = 0;  // Register calls received, refused ones included
   std::int64_t options = 0;
   std::int64_t streams_opened = 0;  // ListAndWatch
+  std::int64_t streams_ended = 0;   // and what kubelet does then is done
   std::int64_t snapshots = 0;       // ListAndWatch messages
   std::int64_t preferred = 0;
   std::int64_t allocate = 0;
@@ -60,8 +61,20 @@ class CallLog {
     changes_.Bump();
   }
   // Once it is answered.
-  void Add(PreferredCall call) { Push(preferred_, std::move(call)); }
-  void Add(AllocateCall call) { Push(allocate_, std::move(call)); }
+  void Add(PreferredCall call) {
+    {
+      absl::MutexLock lock(&mutex_);
+      Push(preferred_, std::move(call));
+    }
+    changes_.Bump();
+  }
+  void Add(AllocateCall call) {
+    {
+      absl::MutexLock lock(&mutex_);
+      Push(allocate_, std::move(call));
+    }
+    changes_.Bump();
+  }
 
   [[nodiscard]] CallCounts counts() const {
     absl::MutexLock lock(&mutex_);
@@ -79,13 +92,9 @@ class CallLog {
 
  private:
   template <typename Call>
-  void Push(std::deque<Call>& calls, Call call) {
-    {
-      absl::MutexLock lock(&mutex_);
-      calls.push_back(std::move(call));
-      if (calls.size() > kKept) calls.pop_front();
-    }
-    changes_.Bump();
+  static void Push(std::deque<Call>& calls, Call call) {
+    calls.push_back(std::move(call));
+    if (calls.size() > kKept) calls.pop_front();
   }
 
   Changes& changes_;

@@ -87,7 +87,8 @@ void DeviceManager::Reclaim() {
   changes_.Bump();
 }
 
-bool DeviceManager::Handles(const std::string& resource) const {
+bool DeviceManager::Handles(const std::string& resource) {
+  RemoveExpired();
   absl::MutexLock lock(&mutex_);
   const Resource* found = resources_.Find(resource);
   return (found != nullptr && found->listed) || in_use_.contains(resource);
@@ -98,7 +99,8 @@ std::vector<Allocation> DeviceManager::Allocations(PodUid pod, const std::string
   return pod_devices_.OfContainer(pod, container);
 }
 
-std::map<std::string, ResourceReport> DeviceManager::Report() const {
+std::map<std::string, ResourceReport> DeviceManager::Report() {
+  RemoveExpired();
   absl::MutexLock lock(&mutex_);
   std::map<std::string, ResourceReport> report;
   for (const auto& [name, resource] : resources_.all()) {

@@ -47,6 +47,7 @@ class DeviceManager {
   void Update(const std::string& resource, const std::vector<PluginDevice>& snapshot);
 
   // Removes resources whose plugin is gone for the grace time; how long until the next is due.
+  // Handles and Report do so first: they are right at any time of the clock.
   absl::Duration RemoveExpired();
   // kubelet restarted: allocations stay, devices and what was in flight are forgotten.
   void Restart();
@@ -56,12 +57,12 @@ class DeviceManager {
   // Frees what pods that are no longer active hold. See above.
   void Reclaim();
   // kubelet leaves resources that no plugin ever registered to others.
-  [[nodiscard]] bool Handles(const std::string& resource) const;
+  [[nodiscard]] bool Handles(const std::string& resource);
   // Chooses and allocates for every container. The error's message is the one kubelet gives.
   [[nodiscard]] Status Admit(PodUid pod, const PodSpec& spec);
 
   [[nodiscard]] std::vector<Allocation> Allocations(PodUid pod, const std::string& container) const;
-  [[nodiscard]] std::map<std::string, ResourceReport> Report() const;
+  [[nodiscard]] std::map<std::string, ResourceReport> Report();
 
  private:
   struct Target {  // one container of the pod under admission

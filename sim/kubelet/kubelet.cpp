@@ -55,7 +55,7 @@ class Kubelet::Impl final : public PodResourcesSource {
   Changes& changes() { return changes_; }
   Faults& faults() { return faults_; }
   const CallLog& log() const { return log_; }
-  const DeviceManager& manager() const { return manager_; }
+  DeviceManager& manager() { return manager_; }
 
  private:
   Status StartServers();

@@ -33,11 +33,11 @@ class KubeletFixture : public ::testing::Test {
   }
 
   // Another kubelet, started, with these options; folders and clock are filled in.
-  void Make(KubeletOptions options) {
+  void Make(KubeletOptions options, bool real_time = false) {
     kubelet_.reset();
     options.device_plugins_folder = plugins();
     options.pod_resources_folder = folder_ + "/pr";
-    options.clock = &clock_;
+    options.clock = real_time ? nullptr : &clock_;
     kubelet_ = std::make_unique<Kubelet>(options);
     const Status status = kubelet_->Start();
     ASSERT_TRUE(status.ok()) << status;

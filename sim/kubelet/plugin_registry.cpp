@@ -46,6 +46,7 @@ void PluginRegistry::StartStream(std::shared_ptr<PluginClient> client) {
       manager_.Update(client->resource(), snapshot);
     });
     StreamEnded(*client);
+    log_.Count(&CallCounts::streams_ended);
     stream.ended = true;
   });
 }
