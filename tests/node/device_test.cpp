@@ -114,7 +114,7 @@ TEST_F(DeviceTest, AMalformedMapIsAnErrorThatNamesTheFileAndNoPreference) {
   EXPECT_THAT(WaitForLog("event=map_error"), HasSubstr(node_->paths().module_map()));
   WaitForLog("event=fabric_up");
   EXPECT_TRUE(AddPod("a", 2).admitted);
-  const auto calls = node_->kubelet().calls().Preferred();
+  const auto calls = node_->kubelet().calls().preferred();
   ASSERT_FALSE(calls.empty());
   EXPECT_THAT(calls.back().answer, IsEmpty());
 }

@@ -129,7 +129,9 @@ TEST_F(RestartTest, AMissingLibraryIsANormalState) {
 
 TEST_F(RestartTest, AHangingFabricManagerNeverHoldsUpAPod) {
   MakeNode();
-  node_->fm().SetFaults({.hang = FabricManagerFaults::Hang::kList});
+  FabricManagerFaults faults;
+  faults.hang = FabricManagerFaults::Hang::kList;
+  node_->fm().SetFaults(faults);
   StartAgent({{"fabric.timeout", "1s"}});
   ASSERT_TRUE(node_->fm().AwaitHeldCall(kPatience));
   EXPECT_TRUE(AddPod("a", 2).admitted);
@@ -141,7 +143,9 @@ TEST_F(RestartTest, AHangingFabricManagerNeverHoldsUpAPod) {
 
 TEST_F(RestartTest, ACrashInsideTheLibraryLeavesTheAgentAlone) {
   MakeNode();
-  node_->fm().SetFaults({.crash_library = true});
+  FabricManagerFaults faults;
+  faults.crash_library = true;
+  node_->fm().SetFaults(faults);
   StartAgent();
   WaitForLog("event=fabric_down");
   EXPECT_TRUE(AddPod("a", 1).admitted);
@@ -153,7 +157,9 @@ TEST_F(RestartTest, ATableThatBreaksTheRulesIsRefusedWholeAndTheFormerOneStays) 
   MakeNode();
   StartAgent();
   WaitForLog("event=fabric_up");
-  node_->fm().SetFaults({.table = BrokenTable::kRepeatedGpu});
+  FabricManagerFaults faults;
+  faults.table = BrokenTable::kRepeatedGpu;
+  node_->fm().SetFaults(faults);
   EXPECT_THAT(WaitForLog("event=fabric_down"), HasSubstr("GPU"));
   EXPECT_TRUE(PartitionOf(Modules(AddPod("a", 2))).has_value());
 }
