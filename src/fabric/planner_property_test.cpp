@@ -76,6 +76,7 @@ PlanRequest AnyRequest(const PartitionTable& table, unsigned board) {
 
 // What the runs have seen, to know that they looked where it matters.
 struct Seen {
+  int runs = 0;
   int answers = 0;
   int choices = 0;  // more than one candidate
   std::array<int, 4> best_tier = {};
@@ -119,15 +120,17 @@ TEST_P(PlannerProperty, AgreesWithTheOracle) {
     const PartitionTable table = AnyTable(board);
     PlanRequest request = AnyRequest(table, board);
     std::tie(request.policy, request.refuse_joining) = GetParam();
+    ++seen.runs;
     CheckAgainstOracle(request, seen);
   }));
-  EXPECT_GT(seen.answers, kRuns / 3);
-  EXPECT_GT(seen.choices, kRuns / 6);
-  EXPECT_GT(seen.best_tier[0], 10);
-  EXPECT_GT(seen.best_tier[1], 10);
-  EXPECT_GT(seen.best_tier[2], 10);
+  if (HasFailure()) return;
+  EXPECT_GT(seen.answers, seen.runs / 3);
+  EXPECT_GT(seen.choices, seen.runs / 6);
+  EXPECT_GT(seen.best_tier[0], seen.runs / 100);
+  EXPECT_GT(seen.best_tier[1], seen.runs / 100);
+  EXPECT_GT(seen.best_tier[2], seen.runs / 100);
   if (!std::get<1>(GetParam())) {
-    EXPECT_GT(seen.best_tier[3], 10);
+    EXPECT_GT(seen.best_tier[3], seen.runs / 100);
   }
 }
 

@@ -108,7 +108,10 @@ std::string WhyNone(const PlanRequest& request) {
       incomplete == 0 ? ""
                       : absl::StrCat("; not counting ", Count(incomplete, "partition"),
                                      " with a GPU that has no module id: complete the module map");
-  if (!of_size) return absl::StrCat(which, "; sizes are ", absl::StrJoin(sizes, ", "), hint);
+  if (!of_size) {
+    const std::string known = sizes.empty() ? "not known" : absl::StrJoin(sizes, ", ");
+    return absl::StrCat(which, "; sizes are ", known, hint);
+  }
   if (!with_must_include)
     return absl::StrCat(which, " and contains ", Modules(request.must_include), hint);
   if (const std::string refused = Refused(request); !refused.empty())
