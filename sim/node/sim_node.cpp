@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -24,6 +26,23 @@ Status CopyFile(const std::string& from, const std::string& to) {
   fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
   if (error) return ErrnoError(error.value(), absl::StrCat("copying ", from, " to ", to));
   return OkStatus();
+}
+
+// The order in which they get their IOMMU groups and vfio numbers: neither the modules' nor the
+// addresses', so that nobody takes one number for the other and is right.
+std::vector<BoardDevice> InAnyOrder(std::vector<BoardDevice> devices, std::uint64_t seed) {
+  const auto by_module = [](const BoardDevice& a, const BoardDevice& b) {
+    return a.module < b.module;
+  };
+  const auto by_address = [](const BoardDevice& a, const BoardDevice& b) {
+    return a.address < b.address;
+  };
+  std::mt19937_64 random(seed);
+  do {
+    for (size_t i = devices.size(); i > 1; --i) std::swap(devices[i - 1], devices[random() % i]);
+  } while (devices.size() > 2 && (std::is_sorted(devices.begin(), devices.end(), by_module) ||
+                                  std::is_sorted(devices.begin(), devices.end(), by_address)));
+  return devices;
 }
 
 Result<std::string> LibrariesBesideUs() {
@@ -95,7 +114,7 @@ Status SimNode::BuildSysfs() {
                                               .iommufd = options_.iommufd,
                                               .seed = options_.seed,
                                               .uevents = uevents_.get()}));
-  for (const BoardDevice& device : board_->devices) {
+  for (const BoardDevice& device : InAnyOrder(board_->devices, options_.seed)) {
     FunctionSpec gpu = GpuSpec(device.address, device.device_id, device.numa_node);
     gpu.driver = options_.driver == "none" ? "" : options_.driver;
     RETURN_IF_ERROR(sysfs_->Add(gpu));
@@ -111,8 +130,7 @@ Status SimNode::BuildSysfs() {
       RETURN_IF_ERROR(sysfs_->Add(SwitchManagerSpec({.bus = 0x05, .function = function})));
     }
   }
-  // So that neither groups nor vfio numbers follow the modules.
-  return sysfs_->Renumber();
+  return OkStatus();
 }
 
 Status SimNode::CopyLibraries() {

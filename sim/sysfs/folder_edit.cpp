@@ -35,8 +35,9 @@ Status FolderEdit::Write(const std::string& path, absl::string_view content) {
 Status FolderEdit::Link(const std::string& path, const std::string& target) {
   const fs::path relative = fs::path(target).lexically_relative(fs::path(path).parent_path());
   const std::string full = Path(path);
-  if (unlink(full.c_str()) != 0 && errno != ENOENT) return ErrnoError(errno, full);
-  if (symlink(relative.c_str(), full.c_str()) != 0) {
+  if (symlink(relative.c_str(), full.c_str()) == 0) return OkStatus();
+  if (errno != EEXIST || unlink(full.c_str()) != 0 ||
+      symlink(relative.c_str(), full.c_str()) != 0) {
     return ErrnoError(errno, absl::StrCat("linking ", full));
   }
   return OkStatus();
