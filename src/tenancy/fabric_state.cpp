@@ -64,8 +64,12 @@ std::shared_ptr<const FabricKnowledge> FabricState::Refresh() {
   ReportMap(map, errors);
 
   remembered_ = WhatToRemember(map);
-  memory_.Save(remembered_, list_);
   return Publish(std::move(map));
+}
+
+void FabricState::Settle() {
+  memory_.Save(remembered_, list_);
+  for (const Event& event : std::exchange(to_report_, {})) parts_.events->Report(event);
 }
 
 void FabricState::ReadList() {
@@ -77,7 +81,7 @@ void FabricState::ReadList() {
     if (!was_read_ || list.status().code() != last_read_.code()) ReportDown(list.status());
   } else {
     if (!was_read_ || !last_read_.ok()) {
-      parts_.events->Report(
+      to_report_.push_back(
           {"fabric_up",
            Severity::kInfo,
            absl::StrCat("Fabric Manager lists ", list->partitions.size(), " partitions"),
@@ -92,7 +96,7 @@ void FabricState::ReadList() {
 }
 
 void FabricState::ReportDown(const Status& status) {
-  parts_.events->Report(
+  to_report_.push_back(
       {"fabric_down",
        Severity::kWarning,
        absl::StrCat("Fabric Manager can't be read: ", std::string(status.message()),
@@ -104,34 +108,34 @@ void FabricState::ReportDown(const Status& status) {
 void FabricState::ReportListChange(const FabricList& list) {
   const std::string active = ActiveIds(list);
   if (!list_ || WithoutActive(list_->list) != WithoutActive(list)) {
-    parts_.events->Report(
+    to_report_.push_back(
         {"table_changed",
          list_ ? Severity::kWarning : Severity::kInfo,
          absl::StrCat("the partition table ", list_ ? "changed" : "is known", ": ",
                       list.partitions.size(), " partitions"),
          {{"partitions", absl::StrCat(list.partitions.size())}, {"active", active}}});
   } else if (const std::string before = ActiveIds(list_->list); before != active) {
-    parts_.events->Report({"active_changed",
-                           Severity::kInfo,
-                           absl::StrCat("active partitions are ", active.empty() ? "none" : active,
-                                        ", before ", before.empty() ? "none" : before),
-                           {{"active", active}, {"before", before}}});
+    to_report_.push_back({"active_changed",
+                          Severity::kInfo,
+                          absl::StrCat("active partitions are ", active.empty() ? "none" : active,
+                                       ", before ", before.empty() ? "none" : before),
+                          {{"active", active}, {"before", before}}});
   }
 }
 
 void FabricState::ReportMap(const ModuleMap& map, const std::vector<std::string>& errors) {
   for (const std::string& error : errors) {
     if (!reported_errors_.contains(error)) {
-      parts_.events->Report({"map_error", Severity::kError, error, {}});
+      to_report_.push_back({"map_error", Severity::kError, error, {}});
     }
   }
   reported_errors_ = {errors.begin(), errors.end()};
   ModuleEntries entries = EntriesOfMap(map);
   if (entries != reported_map_) {
-    parts_.events->Report({"map_changed",
-                           Severity::kInfo,
-                           absl::StrCat("the module map has ", entries.size(), " GPUs"),
-                           {{"gpus", absl::StrCat(entries.size())}}});
+    to_report_.push_back({"map_changed",
+                          Severity::kInfo,
+                          absl::StrCat("the module map has ", entries.size(), " GPUs"),
+                          {{"gpus", absl::StrCat(entries.size())}}});
   }
   reported_map_ = std::move(entries);
 }

@@ -35,9 +35,13 @@ class FabricState {
   // What is remembered. Once, before the first Refresh.
   [[nodiscard]] std::shared_ptr<const FabricKnowledge> Load();
 
-  // Reads everything once. Events, each only when something changed: fabric_up, fabric_down,
-  // table_changed, active_changed, map_changed, map_error.
+  // Reads everything once.
   [[nodiscard]] std::shared_ptr<const FabricKnowledge> Refresh();
+
+  // Once what Refresh returned is in force: keeps it in the store, and reports what changed, so
+  // that whoever hears an event finds it true. Events: fabric_up, fabric_down, table_changed,
+  // active_changed, map_changed, map_error.
+  void Settle();
 
  private:
   void ReadList();
@@ -59,6 +63,7 @@ class FabricState {
 
   fabric::ModuleEntries reported_map_;
   std::set<std::string> reported_errors_;
+  std::vector<Event> to_report_;
 };
 
 }  // namespace switchyard::tenancy

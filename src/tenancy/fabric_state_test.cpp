@@ -40,6 +40,11 @@ class FabricStateTest : public ::testing::Test {
         FabricState::Parts{&clock_, &events_, store_.get(), with_reader_ ? &reader_ : nullptr});
     return state_->Load();
   }
+  std::shared_ptr<const FabricKnowledge> Refresh() {
+    auto knowledge = state_->Refresh();
+    state_->Settle();
+    return knowledge;
+  }
   void WriteMap(absl::string_view text) { std::ofstream(map_file_) << std::string(text); }
   void RemoveMap() { std::filesystem::remove(map_file_); }
 
@@ -54,7 +59,7 @@ class FabricStateTest : public ::testing::Test {
 };
 
 TEST_F(FabricStateTest, ReportsOnlyWhatChanged) {
-  auto now = state_->Refresh();
+  auto now = Refresh();
   EXPECT_FALSE(now->known);
   EXPECT_FALSE(now->up);
   EXPECT_EQ(now->error, "connection refused");
@@ -63,37 +68,37 @@ TEST_F(FabricStateTest, ReportsOnlyWhatChanged) {
   EXPECT_EQ(down[0].name, "fabric_down");
   EXPECT_TRUE(absl::StrContains(down[0].message, "connection refused")) << down[0].message;
 
-  (void)state_->Refresh();
+  (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), Names{}) << "still down";
   reader_.list = absl::NotFoundError("libnvfm.so.1 is not here");
-  (void)state_->Refresh();
+  (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), Names{"fabric_down"}) << "down for another reason";
 
   reader_.list = H100();
-  now = state_->Refresh();
+  now = Refresh();
   EXPECT_TRUE(now->known && now->up);
   EXPECT_EQ(now->error, "");
   EXPECT_EQ(now->read_at, clock_.Now());
   EXPECT_EQ(now->table.partitions.size(), 15u);
   EXPECT_EQ(events_.TakeNames(), (Names{"fabric_up", "table_changed"}));
-  (void)state_->Refresh();
+  (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), Names{});
 
   reader_.list = H100({3, 4});
-  (void)state_->Refresh();
+  (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), Names{"active_changed"});
   reader_.list = ListOf({{3, {1, 3}}});
-  (void)state_->Refresh();
+  (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), Names{"table_changed"});
 }
 
 TEST_F(FabricStateTest, GoesOnWithTheLastListWhenFabricManagerDies) {
   reader_.list = H100({5});
   const absl::Time read_at = clock_.Now();
-  (void)state_->Refresh();
+  (void)Refresh();
   clock_.Advance(absl::Hours(30));
   reader_.list = absl::DeadlineExceededError("no answer in 15s");
-  const auto now = state_->Refresh();
+  const auto now = Refresh();
   EXPECT_TRUE(now->known);
   EXPECT_FALSE(now->up) << "never taken for alive, however old the success";
   EXPECT_EQ(now->error, "no answer in 15s");
@@ -105,10 +110,10 @@ TEST_F(FabricStateTest, GoesOnWithTheLastListWhenFabricManagerDies) {
 TEST_F(FabricStateTest, TheListOutlivesARestart) {
   reader_.list = H100({5});
   const absl::Time read_at = clock_.Now();
-  (void)state_->Refresh();
+  (void)Refresh();
   reader_.list = absl::UnavailableError("down");
   clock_.Advance(absl::Hours(1));
-  for (const auto& now : {Restart(), state_->Refresh()}) {
+  for (const auto& now : {Restart(), Refresh()}) {
     EXPECT_TRUE(now->known);
     EXPECT_FALSE(now->up);
     EXPECT_EQ(now->read_at, read_at);
@@ -117,54 +122,54 @@ TEST_F(FabricStateTest, TheListOutlivesARestart) {
   }
   (void)events_.Take();
   reader_.list = H100({5});
-  (void)state_->Refresh();
+  (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), Names{"fabric_up"}) << "the table is the remembered one";
 }
 
 TEST_F(FabricStateTest, AListThatBreaksTheRulesChangesNothing) {
   reader_.list = H100();
-  (void)state_->Refresh();
+  (void)Refresh();
   reader_.list = absl::DataLossError("partition 3 is listed twice");
-  const auto now = state_->Refresh();
+  const auto now = Refresh();
   EXPECT_EQ(now->table.partitions.size(), 15u);
   EXPECT_EQ(now->error, "partition 3 is listed twice");
 }
 
 TEST_F(FabricStateTest, AnEndedReadIsNoNews) {
   reader_.list = H100();
-  (void)state_->Refresh();
+  (void)Refresh();
   (void)events_.Take();
   reader_.list = absl::CancelledError("ended");
-  EXPECT_TRUE(state_->Refresh()->up);
+  EXPECT_TRUE(Refresh()->up);
   EXPECT_EQ(events_.TakeNames(), Names{});
 }
 
 TEST_F(FabricStateTest, JoinsTheFileAndRemembersIt) {
   WriteMap(R"({"00000000:1B:00.0": "1", "0000:43:00.0": 2})");
-  auto now = state_->Refresh();
+  auto now = Refresh();
   EXPECT_EQ(now->map.ModuleOf(Pci("0000:1b:00.0")), 1);
   EXPECT_EQ(events_.TakeNames(), (Names{"fabric_down", "map_changed"}));
   RemoveMap();
-  now = state_->Refresh();
+  now = Refresh();
   EXPECT_EQ(now->map.ModuleOf(Pci("0000:43:00.0")), 2) << "an absent file is normal";
   EXPECT_EQ(events_.TakeNames(), Names{});
   now = Restart();
   EXPECT_EQ(now->map.ModuleOf(Pci("0000:1b:00.0")), 1) << "over a restart";
-  EXPECT_EQ(state_->Refresh()->map.entries().size(), 2u);
+  EXPECT_EQ(Refresh()->map.entries().size(), 2u);
 }
 
 TEST_F(FabricStateTest, NvmlIsRememberedForWhenTheGpuIsOnVfio) {
   reader_.nvml = fabric::ModuleEntries{{Pci("0000:1b:00.0"), 7}};
-  (void)state_->Refresh();
+  (void)Refresh();
   reader_.nvml = fabric::ModuleEntries{};
   EXPECT_EQ(Restart()->map.ModuleOf(Pci("0000:1b:00.0")), 7);
 }
 
 TEST_F(FabricStateTest, AReplacedBoardReplacesWhatIsRemembered) {
   WriteMap(R"({"0000:1b:00.0": 1, "0000:43:00.0": 2})");
-  (void)state_->Refresh();
+  (void)Refresh();
   WriteMap(R"({"0000:1b:00.0": 2})");
-  (void)state_->Refresh();
+  (void)Refresh();
   RemoveMap();
   const auto now = Restart();
   EXPECT_EQ(now->map.ModuleOf(Pci("0000:1b:00.0")), 2);
@@ -173,10 +178,10 @@ TEST_F(FabricStateTest, AReplacedBoardReplacesWhatIsRemembered) {
 
 TEST_F(FabricStateTest, AMalformedFileIsNamedAndNothingIsUsedInItsPlace) {
   WriteMap(R"({"0000:1b:00.0": 1})");
-  (void)state_->Refresh();
+  (void)Refresh();
   (void)events_.Take();
   WriteMap(R"({"0000:1b:00.0": 1, "0000:43:00.0": 17})");
-  const auto now = state_->Refresh();
+  const auto now = Refresh();
   EXPECT_TRUE(now->map.entries().empty());
   const auto events = events_.Take();
   ASSERT_EQ(events.size(), 2u);
@@ -184,20 +189,20 @@ TEST_F(FabricStateTest, AMalformedFileIsNamedAndNothingIsUsedInItsPlace) {
   EXPECT_TRUE(absl::StrContains(events[0].message, map_file_)) << events[0].message;
   EXPECT_TRUE(absl::StrContains(events[0].message, "17")) << events[0].message;
   EXPECT_EQ(events[1].name, "map_changed");
-  (void)state_->Refresh();
+  (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), Names{}) << "said once";
 
   RemoveMap();
-  EXPECT_EQ(state_->Refresh()->map.ModuleOf(Pci("0000:1b:00.0")), 1) << "the memory was kept";
+  EXPECT_EQ(Refresh()->map.ModuleOf(Pci("0000:1b:00.0")), 1) << "the memory was kept";
   WriteMap(R"({"0000:1b:00.0": 1, "0000:43:00.0": 17})");
-  (void)state_->Refresh();
+  (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), (Names{"map_changed", "map_error", "map_changed"}));
 }
 
 TEST_F(FabricStateTest, SourcesThatDisagreeLeaveTheEntryOut) {
   WriteMap(R"({"0000:1b:00.0": 1, "0000:43:00.0": 2})");
   reader_.nvml = fabric::ModuleEntries{{Pci("0000:1b:00.0"), 3}};
-  const auto now = state_->Refresh();
+  const auto now = Refresh();
   EXPECT_EQ(now->map.ModuleOf(Pci("0000:1b:00.0")), std::nullopt);
   EXPECT_EQ(now->map.ModuleOf(Pci("0000:43:00.0")), 2);
   const Names names = events_.TakeNames();
@@ -214,15 +219,15 @@ fabric::FabricList WithAddresses() {
 
 TEST_F(FabricStateTest, FabricManagersOwnNumbersAreNotKeptAsModuleIds) {
   reader_.list = WithAddresses();
-  EXPECT_EQ(state_->Refresh()->map.ModuleOf(Pci("0000:0f:00.0")), 9);
+  EXPECT_EQ(Refresh()->map.ModuleOf(Pci("0000:0f:00.0")), 9);
   EXPECT_TRUE(store_->List("module_map")->empty());
 
   reader_.list = absl::UnavailableError("down");
   EXPECT_EQ(Restart()->map.ModuleOf(Pci("0000:0f:00.0")), 9) << "from the remembered list";
-  EXPECT_EQ(state_->Refresh()->map.ModuleOf(Pci("0000:0f:00.0")), 9);
+  EXPECT_EQ(Refresh()->map.ModuleOf(Pci("0000:0f:00.0")), 9);
 
   WriteMap(R"({"0000:0f:00.0": 1})");  // module ids: another numbering
-  const auto now = state_->Refresh();
+  const auto now = Refresh();
   EXPECT_EQ(now->map.ModuleOf(Pci("0000:0f:00.0")), 1);
   EXPECT_EQ(now->map.ModuleOf(Pci("0000:15:00.0")), std::nullopt) << "never mixed";
 }
@@ -241,21 +246,21 @@ TEST_F(FabricStateTest, AStoreThatFailsIsReportedOnceAndTriedAgain) {
   store_ = store::Store::Open(folder_ + "/state", store::Store::Mode::kReadOnly).value().store;
   Restart();
   reader_.list = H100();
-  EXPECT_TRUE(state_->Refresh()->known) << "goes on without";
+  EXPECT_TRUE(Refresh()->known) << "goes on without";
   EXPECT_EQ(events_.TakeNames(), (Names{"fabric_up", "table_changed", "memory_error"}));
-  (void)state_->Refresh();
+  (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), Names{});
 }
 
 TEST_F(FabricStateTest, WritesNothingWhileNothingChanges) {
   WriteMap(R"({"0000:1b:00.0": 1})");
   reader_.list = H100({3});
-  (void)state_->Refresh();
+  (void)Refresh();
   const std::string wal = folder_ + "/state/switchyard.db-wal";
   const auto size = std::filesystem::file_size(wal);
   for (int i = 0; i < 3; ++i) {
     clock_.Advance(absl::Seconds(15));
-    EXPECT_EQ(state_->Refresh()->read_at, clock_.Now());
+    EXPECT_EQ(Refresh()->read_at, clock_.Now());
   }
   EXPECT_EQ(std::filesystem::file_size(wal), size);
 }
@@ -265,6 +270,7 @@ TEST_F(FabricStateTest, WorksWithoutReaderAndStore) {
   FabricState state({map_file_}, {&clock_, &events_, nullptr, nullptr});
   EXPECT_FALSE(state.Load()->known);
   const auto now = state.Refresh();
+  state.Settle();
   EXPECT_FALSE(now->known || now->up);
   EXPECT_EQ(now->map.ModuleOf(Pci("0000:1b:00.0")), 1);
 }

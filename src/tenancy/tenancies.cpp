@@ -118,9 +118,12 @@ void Tenancies::SetInventory(std::shared_ptr<const pci::Inventory> inventory) {
 void Tenancies::RefreshFabric() {
   if (state_->options.mode == FabricMode::kOff) return;
   std::shared_ptr<const FabricKnowledge> fabric = state_->fabric_state.Refresh();
-  absl::MutexLock lock(&state_->mutex);
-  state_->fabric = std::move(fabric);
-  state_->Repaint();
+  {
+    absl::MutexLock lock(&state_->mutex);
+    state_->fabric = std::move(fabric);
+    state_->Repaint();
+  }
+  state_->fabric_state.Settle();
 }
 
 bool Tenancies::RefreshAssignments(AssignmentSource& source) {

@@ -162,6 +162,7 @@ TEST_F(KataTest, LegacyIdsAreGroupsAndNvswitchesAreOfferedToo) {
   StartAgent({{"consumer", "kata"}});
   ASSERT_TRUE(WaitForKubelet([this] { return node_->kubelet().Resources().size() == 2; }));
   EXPECT_TRUE(node_->kubelet().Resources().contains("nvidia.com/nvswitch"));
+  ASSERT_TRUE(Waits(8));
   const PodStatus pod = AddPod("a", 1);
   ASSERT_TRUE(pod.admitted) << pod.message;
   const std::string id = pod.containers[0].devices.at("nvidia.com/pgpu").at(0);
