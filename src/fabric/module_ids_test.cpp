@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <cstdio>
 #include <vector>
 
 namespace switchyard::fabric {
@@ -42,7 +42,7 @@ class FakeNvml final : public NvmlApi {
     return gpus.at(index).handle_code;
   }
   nvml::Return DeviceGetPciInfo(nvml::Device device, nvml::PciInfo* info) override {
-    std::strncpy(info->bus_id, Gpu(device).bus_id, sizeof(info->bus_id));
+    std::snprintf(info->bus_id, sizeof(info->bus_id), "%s", Gpu(device).bus_id);
     return Gpu(device).pci_code;
   }
   nvml::Return DeviceGetModuleId(nvml::Device device, unsigned* module) override {
