@@ -247,7 +247,7 @@ TEST_F(FabricStateTest, AStoreThatFailsIsReportedOnceAndTriedAgain) {
   Restart();
   reader_.list = H100();
   EXPECT_TRUE(Refresh()->known) << "goes on without";
-  EXPECT_EQ(events_.TakeNames(), (Names{"fabric_up", "table_changed", "memory_error"}));
+  EXPECT_EQ(events_.TakeNames(), (Names{"memory_error", "fabric_up", "table_changed"}));
   (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), Names{});
 }
