@@ -304,9 +304,14 @@ TEST_F(DeviceManagerTest, AResourceIsHandledOnceListedAndNoLongerOnceRemoved) {
   EXPECT_TRUE(manager_.Handles("v/new"));
   manager_.Disconnected("v/new");
   EXPECT_EQ(manager_.RemoveExpired(), absl::Minutes(5));
+  manager_.Disconnected("v/gpu");
   clock_.Advance(absl::Minutes(5));
-  manager_.RemoveExpired();
   EXPECT_FALSE(manager_.Handles("v/new"));
+  manager_.Connected("v/gpu", plugin_, true);
+  SendDevices({"a"});
+  manager_.Disconnected("v/gpu");
+  clock_.Advance(absl::Minutes(5));
+  EXPECT_THAT(manager_.Report(), IsEmpty());
 }
 
 }  // namespace

@@ -10,6 +10,10 @@
 #include "absl/synchronization/mutex.h"
 #include "k8s_deviceplugin_v1beta1.grpc.pb.h"
 
+// LeakSanitizer: a thread that gRPC is just starting when the process ends has not yet taken over
+// what it was given.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libgpr.so\nleak:libgrpc.so\n"; }
+
 namespace switchyard::sim {
 namespace {
 
