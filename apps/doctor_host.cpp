@@ -23,29 +23,42 @@ void CheckIommu(const HostRoot& root, Findings& findings) {
 }
 
 void CheckDevices(const pci::Inventory& inventory, Findings& findings) {
+  int gpus = 0;
   int ready = 0;
+  int switches = 0;
   for (const pci::Device& device : inventory.devices) {
-    if (device.ready()) ++ready;
-    if (device.ready()) continue;
-    findings.push_back({"devices", Verdict::kWarning,
+    if (!device.self.IsGpu()) {
+      ++switches;
+      continue;
+    }
+    ++gpus;
+    if (device.ready()) {
+      ++ready;
+      continue;
+    }
+    findings.push_back({"gpus", Verdict::kWarning,
                         absl::StrCat(device.address().ToString(), ": ", *device.problem),
-                        "bind every function of its IOMMU group to vfio-pci"});
+                        "bind the GPU to vfio-pci, and every other function of its IOMMU group to "
+                        "vfio-pci or nothing"});
+  }
+  if (gpus == 0) {
+    findings.push_back({"gpus", Verdict::kError, "no NVIDIA GPU on this node",
+                        "see `lspci -d 10de:`; in a pod, paths.hostRoot must be where the host's "
+                        "sys/ is mounted"});
+  } else {
+    findings.push_back({"gpus", Verdict::kOk,
+                        absl::StrCat(ready, " of ", gpus, " GPUs are ready for a virtual machine"),
+                        ""});
+  }
+  if (switches > 0) {
+    // Not a question of vfio: on a node with Fabric Manager they stay on the nvidia driver.
+    findings.push_back({"nvswitches", Verdict::kOk, absl::StrCat(switches, " NVSwitches"), ""});
   }
   for (const pci::Problem& problem : inventory.problems) {
-    findings.push_back({"devices", Verdict::kWarning,
+    findings.push_back({"sysfs", Verdict::kWarning,
                         absl::StrCat(problem.path, ": ", problem.problem),
                         "look at the kernel's log for this device"});
   }
-  if (inventory.devices.empty()) {
-    findings.push_back({"devices", Verdict::kError, "no NVIDIA GPU and no NVSwitch on this node",
-                        "see `lspci -d 10de:`; in a pod, paths.hostRoot must be where the host's "
-                        "sys/ is mounted"});
-    return;
-  }
-  findings.push_back({"devices", Verdict::kOk,
-                      absl::StrCat(ready, " of ", inventory.devices.size(),
-                                   " GPUs and NVSwitches are ready for a virtual machine"),
-                      ""});
 }
 
 void CheckIommufd(const HostRoot& root, const pci::Inventory& inventory, Findings& findings) {

@@ -91,17 +91,28 @@ TEST_F(DoctorTest, NamesTheDeviceThatIsNotReady) {
   Findings findings;
   CheckHost(config_, findings);
   EXPECT_THAT(Of(findings, "iommu"), ::testing::ElementsAre("ok: 2 IOMMU groups"));
-  const auto devices = Of(findings, "devices");
-  ASSERT_EQ(devices.size(), 2u);
-  EXPECT_THAT(devices[0], HasSubstr("warning: 0000:2a:00.0: "));
-  EXPECT_THAT(devices[1], HasSubstr("1 of 2"));
+  const auto gpus = Of(findings, "gpus");
+  ASSERT_EQ(gpus.size(), 2u);
+  EXPECT_THAT(gpus[0], HasSubstr("warning: 0000:2a:00.0: "));
+  EXPECT_THAT(gpus[1], HasSubstr("1 of 2"));
+}
+
+TEST_F(DoctorTest, NvSwitchesOnTheHostsDriverAreRight) {
+  tree_.AddFunction({.address = "0000:05:00.0",
+                     .class_code = pci::testing::kClassNvSwitch,
+                     .device = 0x22a3,
+                     .driver = "nvidia",
+                     .group = 3});
+  Findings findings;
+  CheckHost(config_, findings);
+  EXPECT_THAT(Of(findings, "nvswitches"), ::testing::ElementsAre("ok: 1 NVSwitches"));
 }
 
 TEST_F(DoctorTest, AnEmptyNodeIsAnError) {
   Findings findings;
   CheckHost(config_, findings);
   EXPECT_THAT(Of(findings, "iommu")[0], HasSubstr("error: no IOMMU groups"));
-  EXPECT_THAT(Of(findings, "devices")[0], HasSubstr("error: no NVIDIA GPU"));
+  EXPECT_THAT(Of(findings, "gpus")[0], HasSubstr("error: no NVIDIA GPU"));
 }
 
 TEST_F(DoctorTest, KubeletMustListen) {

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/operator_client.h"
 #include "base/clock.h"
+#include "pci/inventory.h"
 #include "store/store.h"
 #include "tenancy/tenancies.h"
 
@@ -15,6 +16,20 @@ class NoEvents final : public EventSink {
  public:
   void Report(const Event&) override {}
 };
+
+// Which of the mapped GPUs a virtual machine could take now, and where they sit. A tree that can't
+// be read leaves them unusable and of unknown node.
+void LookAtDevices(const HostRoot& root, FabricState& state) {
+  const Result<pci::Inventory> inventory = pci::Scan(root);
+  if (!inventory.ok()) return;
+  for (const auto& [address, entry] : state.map) {
+    const pci::Device* device = inventory->Find(address);
+    if (device == nullptr) continue;
+    if (device->ready()) state.usable.Insert(entry.module);
+    const std::optional<int> node = device->self.numa_node;
+    state.numa_node[static_cast<size_t>(entry.module)] = node.value_or(-1);
+  }
+}
 
 Result<FabricState> ReadRemembered(const agent::Config& config) {
   const Result<store::Store::Opened> opened =
@@ -41,11 +56,11 @@ Result<FabricState> ReadRemembered(const agent::Config& config) {
   FabricState state;
   state.mode = std::string(tenancy::FabricModeName(config.fabric.mode));
   state.known = view.known;
-  state.error = view.error;
   state.read_at = view.read_at;
   state.table = view.table;
   state.map = MapOf(view.map);
   state.map_errors = view.map.errors();
+  LookAtDevices(options.host_root, state);
   return state;
 }
 

@@ -37,8 +37,8 @@ struct FabricState {
   fabric::PartitionTable table;
   std::map<PciAddress, MapEntry> map;
   std::vector<std::string> map_errors;
-  fabric::ModuleSet busy;    // live only
-  fabric::ModuleSet usable;  // live only
+  fabric::ModuleSet busy;    // by kubelet's and the agent's word; empty if not live
+  fabric::ModuleSet usable;  // mapped to a GPU that a virtual machine could take now
   std::array<int, fabric::kMaxModule + 1> numa_node = fabric::PlanRequest::UnknownNodes();
 };
 

@@ -186,8 +186,8 @@ Result<PlanQuestion> AskLive(const Arguments& arguments, const agent::Config& co
   RETURN_IF_ERROR(reader.ReadCommon(config.fabric.policy));
   fabric::PlanRequest& request = question.request;
   request.numa_node = state.numa_node;
-  request.usable = state.live ? state.usable : Mapped(question);
-  request.available = (request.usable & Mapped(question)) - state.busy;
+  request.usable = state.usable & Mapped(question);
+  request.available = request.usable - state.busy;
   if (arguments.Has("--free")) {
     ASSIGN_OR_RETURN(request.available, reader.ReadModules("--free"));
   }
