@@ -10,9 +10,31 @@ find_package(GTest REQUIRED)
 find_package(Protobuf REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
+# static_archives(TARGET PACKAGE... [EXTRA -lNAME...]): links the archives that pkg-config names for
+# these packages; glibc's own parts stay shared.
+function(static_archives target)
+  cmake_parse_arguments(ARG "" "" "EXTRA" ${ARGN})
+  execute_process(
+    COMMAND ${PKG_CONFIG_EXECUTABLE} --static --libs-only-l ${ARG_UNPARSED_ARGUMENTS}
+    OUTPUT_VARIABLE archives OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(archives)
+  list(APPEND archives ${ARG_EXTRA})
+  list(FILTER archives EXCLUDE REGEX "^-l(pthread|dl|m|rt|c|ssl|crypto|atomic)$")
+  list(REMOVE_DUPLICATES archives)
+  list(JOIN archives " " archives)
+  target_link_libraries(${target} INTERFACE
+    "-Wl,-Bstatic -Wl,--start-group ${archives} -Wl,--end-group -Wl,-Bdynamic" Threads::Threads)
+endfunction()
+
 add_library(dep_absl INTERFACE)
-target_link_libraries(dep_absl INTERFACE absl::status absl::statusor absl::strings absl::str_format
-  absl::synchronization absl::time absl::any_invocable absl::flat_hash_map Threads::Threads)
+if(SWITCHYARD_STATIC)
+  static_archives(dep_absl absl_status absl_statusor absl_strings absl_str_format
+    absl_synchronization absl_time absl_flat_hash_map absl_cleanup)
+else()
+  target_link_libraries(dep_absl INTERFACE absl::status absl::statusor absl::strings
+    absl::str_format absl::synchronization absl::time absl::any_invocable absl::flat_hash_map
+    Threads::Threads)
+endif()
 
 add_library(dep_json INTERFACE)
 target_link_libraries(dep_json INTERFACE nlohmann_json::nlohmann_json)
@@ -31,15 +53,8 @@ add_library(dep_sqlite INTERFACE)
 if(SWITCHYARD_STATIC)
   # grpc++_unsecure: our sockets are local files, root only; no TLS, no OpenSSL. Its .pc file
   # forgets c-ares, upb and address_sorting.
-  execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --static --libs-only-l grpc++_unsecure protobuf
-    OUTPUT_VARIABLE grpc_libs OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(grpc_libs)
-  list(APPEND grpc_libs -lcares -lupb -laddress_sorting -lz)
-  list(FILTER grpc_libs EXCLUDE REGEX "^-l(pthread|dl|m|rt|c|ssl|crypto)$")
-  list(REMOVE_DUPLICATES grpc_libs)
-  list(JOIN grpc_libs " " grpc_libs)
-  target_link_libraries(dep_grpc INTERFACE
-    "-Wl,-Bstatic -Wl,--start-group ${grpc_libs} -Wl,--end-group -Wl,-Bdynamic" Threads::Threads)
+  static_archives(dep_grpc grpc++_unsecure protobuf
+    EXTRA -lcares -lupb -laddress_sorting -lz)
   target_link_libraries(dep_yaml INTERFACE "-Wl,-Bstatic -lyaml-cpp -Wl,-Bdynamic")
   target_link_libraries(dep_sqlite INTERFACE "-Wl,-Bstatic -lsqlite3 -lz -Wl,-Bdynamic" m dl)
 else()

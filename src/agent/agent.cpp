@@ -2,12 +2,16 @@
 #include "agent/agent.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "agent/background.h"
+#include "agent/endpoint_probe.h"
+#include "agent/fabric_hints.h"
 #include "agent/http_routes.h"
 #include "agent/http_server.h"
 #include "agent/metrics.h"
@@ -145,7 +149,22 @@ class Agent::Impl {
         contract_->WritesCdi());
     background_->ScanOnce();
     plugins_->Start();
+    if (config_.fabric.mode == tenancy::FabricMode::kOff) WarnIfThereIsAFabric();
     return OkStatus();
+  }
+  void WarnIfThereIsAFabric() const {
+    const std::shared_ptr<const pci::Inventory> inventory = background_->inventory();
+    if (inventory == nullptr) return;
+    std::vector<std::string> hints = FabricHints(HostRoot(config_.paths.host_root), *inventory);
+    if (Listens(config_.fabric.address)) {
+      hints.push_back(
+          absl::StrCat("Fabric Manager listens at ", config_.fabric.address.ToString()));
+    }
+    if (hints.empty()) return;
+    Log(Severity::kWarning,
+        absl::StrCat("fabric.mode is off, but this node has an NVLink fabric: GPUs are handed out ",
+                     "without regard to partitions; set fabric.mode to advise"),
+        {{"signs", absl::StrJoin(hints, "; ")}});
   }
   void Unregister() {
     plugins_->Stop();
@@ -223,6 +242,7 @@ int RunAgent(const LoadedConfig& config) {
   ::sigaddset(&signals, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  ::umask(0077);  // sockets and state are root's alone
 
   Result<std::unique_ptr<Agent>> agent = Agent::Start(config, {"/proc/self/exe", "fabric-helper"});
   if (!agent.ok()) {

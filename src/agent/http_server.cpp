@@ -171,10 +171,8 @@ Status HttpServer::ListenUnix(const std::string& path, HttpHandler handler) {
   }
   ::unlink(path.c_str());
   auto& listener = impl_->local.emplace_back(impl_->context, std::move(handler), impl_->open);
-  const mode_t before = ::umask(0177);  // start-up only: no other thread makes files yet
-  const Status opened = listener.Open({path}, path);
-  ::umask(before);
-  RETURN_IF_ERROR(opened);
+  RETURN_IF_ERROR(listener.Open({path}, path));
+  if (::chmod(path.c_str(), 0600) != 0) return ErrnoError(errno, path);
   impl_->paths.push_back(path);
   listener.Accept();
   return OkStatus();

@@ -37,15 +37,24 @@ void Report(const AdmissionParts& parts, const Resource& resource, int container
             const v1beta1::ContainerPreferredAllocationRequest& request,
             const tenancy::Preference& preference, const Ids& chosen) {
   Event event{"preferred", Severity::kInfo, preference.reason, {}};
-  event.fields.reserve(8);
+  event.fields.reserve(11);
   event.fields.emplace_back("resource", resource.name);
   event.fields.emplace_back("container", absl::StrCat(container));
   event.fields.emplace_back("available", absl::StrJoin(request.available_deviceids(), ","));
   event.fields.emplace_back("must_include", absl::StrJoin(request.must_include_deviceids(), ","));
   event.fields.emplace_back("size", absl::StrCat(request.allocation_size()));
-  if (preference.partition.has_value())
+  if (preference.partition.has_value()) {
     event.fields.emplace_back("partition", absl::StrCat(*preference.partition));
+    event.fields.emplace_back("active", preference.active ? "true" : "false");
+  }
+  event.fields.emplace_back("candidates", absl::StrCat(preference.candidates));
   event.fields.emplace_back("chosen", absl::StrJoin(chosen, ","));
+  if (!preference.unmapped.empty()) {
+    event.fields.emplace_back(
+        "unmapped", absl::StrJoin(preference.unmapped, ",", [](std::string* out, const auto& gpu) {
+          out->append(gpu.ToString());
+        }));
+  }
   parts.events->Report(event);
 }
 

@@ -183,6 +183,14 @@ TEST_F(RestartTest, EnforceIsRefusedUntilItExists) {
   EXPECT_THAT(agent_->Output(), HasSubstr("advise"));
 }
 
+TEST_F(RestartTest, OffOnANodeWithAFabricIsWarnedOf) {
+  MakeNode();
+  StartAgent({{"fabric.mode", "\"off\""}});
+  const std::string line = WaitForLog("fabric.mode is off");
+  EXPECT_THAT(line, HasSubstr("NVSwitch"));
+  EXPECT_THAT(line, HasSubstr("Fabric Manager listens at"));
+}
+
 TEST_F(RestartTest, ReadyOnceKubeletReadsTheDeviceList) {
   MakeNode();
   node_->kubelet().Stop();
