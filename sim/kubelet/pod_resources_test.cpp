@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 
+#include "absl/synchronization/notification.h"
 #include "k8s_podresources_v1.grpc.pb.h"
 #include "sim/kubelet/kubelet_fixture_for_test.h"
 #include "sim/kubelet/token_bucket.h"
@@ -105,11 +106,14 @@ TEST_F(PodResourcesTest, GetFindsAnyPodAndFreesNothing) {
 // what it does to the record.
 TEST_F(PodResourcesTest, APodUnderAdmissionIsListedWithoutDevices) {
   v1::ListPodResourcesResponse during;
+  absl::Notification listed;
   const auto plugin = MakeRegistered({"a"}, {.allocate = [&](const auto&) {
                                        during = List();
+                                       listed.Notify();
                                        return AllocateAnswer();
                                      }});
   ASSERT_TRUE(AddPod("pod", 1).admitted);
+  listed.WaitForNotification();
   ASSERT_THAT(during.pod_resources(), SizeIs(1));
   EXPECT_THAT(during.pod_resources(0).containers(0).devices(), IsEmpty());
   EXPECT_THAT(List().pod_resources(0).containers(0).devices(), SizeIs(1));
