@@ -46,6 +46,7 @@ class DeviceManagerTest : public ::testing::Test {
   }
   void SendDevices(const std::vector<std::string>& healthy) {
     std::vector<PluginDevice> devices;
+    devices.reserve(healthy.size());
     for (const std::string& id : healthy) devices.push_back({id, "Healthy", {}});
     manager_.Update("v/gpu", devices);
   }
