@@ -58,6 +58,17 @@ class CliTest : public ::testing::Test {
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return outcome;
   }
+  // Ends the node; nothing of it may be left on the machine.
+  void DownLeavesNothing() const {
+    const Record record = ReadRecord(NodePaths(dir_)).value();
+    const Outcome down = Run("down");
+    EXPECT_EQ(down.code, 0) << down.output;
+    EXPECT_FALSE(fs::exists(dir_));
+    EXPECT_THAT(Mounts(), Not(HasSubstr(dir_)));
+    for (const std::string& folder : record.made_folders) {
+      EXPECT_FALSE(fs::exists(folder)) << folder;
+    }
+  }
   Json StatusJson() const {
     const Outcome outcome = Run("status -o json");
     EXPECT_EQ(outcome.code, 0) << outcome.output;
@@ -91,16 +102,12 @@ TEST_F(CliTest, UpFaultStatusDown) {
   EXPECT_EQ(Run("fault fm down").code, 0);
   EXPECT_EQ(StatusJson()["fm"]["running"], false);
 
-  const Outcome down = Run("down");
-  EXPECT_EQ(down.code, 0) << down.output;
-  EXPECT_FALSE(fs::exists(dir_));
-  EXPECT_THAT(Mounts(), Not(HasSubstr(dir_)));
+  DownLeavesNothing();
   EXPECT_EQ(Run("down").code, 0);  // and nothing more to do
 }
 
 TEST_F(CliTest, DownRemovesWhatAKilledSimulatorLeft) {
   ASSERT_EQ(Run("up").code, 0);
-  const Record record = ReadRecord(NodePaths(dir_)).value();
   ASSERT_EQ(kill(Pid(), SIGKILL), 0);
   while (Pid() != 0) {  // its lock goes with it, in the kernel's time
     sched_yield();
@@ -109,10 +116,7 @@ TEST_F(CliTest, DownRemovesWhatAKilledSimulatorLeft) {
   const Outcome up = Run("up");
   EXPECT_EQ(up.code, 1);
   EXPECT_THAT(up.output, HasSubstr("switchyard-sim down --dir " + dir_));
-  EXPECT_EQ(Run("down").code, 0);
-  EXPECT_FALSE(fs::exists(dir_));
-  EXPECT_THAT(Mounts(), Not(HasSubstr(dir_)));
-  for (const std::string& folder : record.made_folders) EXPECT_FALSE(fs::exists(folder)) << folder;
+  DownLeavesNothing();
 }
 
 TEST_F(CliTest, UpTwiceNamesTheFirst) {

@@ -37,8 +37,9 @@ Result<std::string> ReadAll(int fd, size_t most) {
   while (true) {
     const ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
     if (n < 0 && errno == EINTR) continue;
+    // A side that closes before it has read all resets the connection behind its last bytes.
+    if (n == 0 || (n < 0 && errno == ECONNRESET && !text.empty())) return text;
     if (n < 0) return ErrnoError(errno, "reading from the control socket");
-    if (n == 0) return text;
     text.append(buffer, n);
     if (text.size() > most) return absl::OutOfRangeError("a message is too long");
   }
@@ -143,8 +144,10 @@ Result<Json> AskSimulator(const std::string& path, const Json& request) {
         absl::StrCat("no simulator listens on ", path, " (", strerror(errno),
                      "): start one with `switchyard-sim up`, or name its folder with --dir"));
   }
-  RETURN_IF_ERROR(WriteAll(fd.get(), Dump(request)));
+  // One that is refused may be answered before it is read.
+  const Status sent = WriteAll(fd.get(), Dump(request));
   ASSIGN_OR_RETURN(std::string text, ReadAll(fd.get(), kMaxAnswer));
+  if (text.empty()) RETURN_IF_ERROR(sent);
   const Json answer = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object()) {
     return absl::UnavailableError("the simulator ended before it answered; see its log");

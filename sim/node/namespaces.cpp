@@ -25,6 +25,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The sticky bit on a folder that only its owner writes to has no effect: it marks the mount points
+// that a simulator made, so that the last one of several removes them.
+constexpr mode_t kOurMode = 01755;
+
 // Descriptors that say "in use" to RemoveMountPoints of another simulator; closed with the process.
 std::vector<UniqueFd>& InUse() {
   static auto* fds = new std::vector<UniqueFd>();
@@ -68,9 +72,13 @@ Result<std::vector<std::string>> MakeMountPoints(const std::vector<BoundFolder>&
     for (const fs::path& part : fs::path(folder.to).relative_path()) {
       path /= part;
       if (mkdir(path.c_str(), 0755) == 0) {
-        made.push_back(path);
+        (void)chmod(path.c_str(), kOurMode);
       } else if (errno != EEXIST) {
         return ErrnoError(errno, absl::StrCat("making ", path.string()));
+      }
+      struct stat status = {};
+      if (stat(path.c_str(), &status) == 0 && status.st_mode == (S_IFDIR | kOurMode)) {
+        made.push_back(path);
       }
     }
   }

@@ -26,8 +26,8 @@ struct BoundFolder {
 };
 [[nodiscard]] std::vector<BoundFolder> BoundFolders(const NodePaths& paths);
 
-// Makes the missing ones of `folders` on the host, and their parents; returns those it made, in
-// order.
+// Makes the missing ones of `folders` on the host, and their parents; returns those that it or
+// another simulator made, in order.
 [[nodiscard]] Result<std::vector<std::string>> MakeMountPoints(
     const std::vector<BoundFolder>& folders);
 // Removes them again, in reverse order; returns those that stay, since something is in them or
