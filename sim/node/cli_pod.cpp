@@ -45,14 +45,19 @@ void AddOutput(CLI::App* command, std::string& output) {
       ->capture_default_str();
 }
 
+void AddWait(CLI::App* command, PodArguments& pod) {
+  command->add_option("--wait", pod.wait_s, "Seconds to wait for a plugin to register")
+      ->check(CLI::Range(0, 600))
+      ->capture_default_str();
+}
+
 void AddAdd(CLI::App& parent, CommandLine& line) {
   auto pod = std::make_shared<PodArguments>();
   auto* add = AddPodCommand(parent, "add", "Admit a pod, and print what it was given", *pod);
   add->add_option("--gpus", pod->gpus, "How many GPUs")->capture_default_str();
   add->add_option("--resource", pod->resource, "Default: the only GPU resource there is");
   add->add_option("--numa", pod->numa, "Align to this NUMA node, as the topology manager would");
-  add->add_option("--wait", pod->wait_s, "Seconds to wait for a plugin to register")
-      ->capture_default_str();
+  AddWait(add, *pod);
   AddOutput(add, pod->output);
   add->footer(
       "Exit code 1 if the pod was not admitted. Examples:\n"
@@ -89,8 +94,12 @@ void AddPod(CLI::App& app, CommandLine& line) {
   auto* readmit =
       AddPodCommand(*pods, "readmit", "Admit a pod again after a reboot: no new Allocate", *again);
   AddOutput(readmit, again->output);
+  AddWait(readmit, *again);
   readmit->callback([again, &line] {
-    line.Ask({{"command", "pod.readmit"}, {"name", again->name}, {"namespace", again->ns}},
+    line.Ask({{"command", "pod.readmit"},
+              {"name", again->name},
+              {"namespace", again->ns},
+              {"waitMs", again->wait_s * 1000}},
              PrintPod(line, again));
   });
 

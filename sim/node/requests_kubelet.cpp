@@ -59,9 +59,8 @@ Result<std::string> NamespaceArgument(const Json& request) {
   return TextArgument(request, "namespace");
 }
 
-// The resource named, or the only one there is, waiting a while for a plugin to register it.
-Result<std::string> ResourceArgument(SimNode& node, const Json& request) {
-  if (request.contains("resource")) return TextArgument(request, "resource");
+// "waitMs": how long a plugin has to register, before a pod comes.
+Status WaitForPlugin(SimNode& node, const Json& request) {
   std::int64_t wait_ms = 0;
   if (request.contains("waitMs")) {
     ASSIGN_OR_RETURN(wait_ms, IntArgument(request, "waitMs", 0, 600'000));
@@ -69,6 +68,13 @@ Result<std::string> ResourceArgument(SimNode& node, const Json& request) {
   (void)node.kubelet().WaitFor(
       [&node] { return OnlyGpuResource(node).status().code() != absl::StatusCode::kNotFound; },
       absl::Milliseconds(wait_ms));
+  return OkStatus();
+}
+
+// The resource named, or the only one there is.
+Result<std::string> ResourceArgument(SimNode& node, const Json& request) {
+  if (request.contains("resource")) return TextArgument(request, "resource");
+  RETURN_IF_ERROR(WaitForPlugin(node, request));
   return OnlyGpuResource(node);
 }
 
@@ -98,6 +104,7 @@ Result<Json> RemovePod(SimNode& node, const Json& request) {
 Result<Json> ReadmitPod(SimNode& node, const Json& request) {
   ASSIGN_OR_RETURN(const std::string name, TextArgument(request, "name"));
   ASSIGN_OR_RETURN(const std::string ns, NamespaceArgument(request));
+  RETURN_IF_ERROR(WaitForPlugin(node, request));
   ASSIGN_OR_RETURN(const PodStatus status, node.kubelet().ReadmitPod(ns, name));
   return PodJson(node, ns, name, status);
 }
