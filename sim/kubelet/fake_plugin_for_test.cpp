@@ -10,11 +10,6 @@
 #include "absl/synchronization/mutex.h"
 #include "k8s_deviceplugin_v1beta1.grpc.pb.h"
 
-// A thread that gRPC is just starting when the process ends has not yet taken over what it was
-// given; and ThreadSanitizer does not see the locks of gRPC, which is built without it.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libgpr\nleak:libgrpc\n"; }
-extern "C" const char* __tsan_default_suppressions() { return "race:grpc_event_engine\n"; }
-
 namespace switchyard::sim {
 namespace {
 

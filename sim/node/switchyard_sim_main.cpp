@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   app.fallthrough();
   switchyard::sim::CommandLine line;
   app.add_option("--dir", line.dir, "The node's folder; a short path")
-      ->envname("SWITCHYARD_SIM_DIR")
+      ->envname("SIM_DIR")
       ->default_val("/tmp/switchyard-sim");
   app.footer(
       "Exit codes: 0 ok, 1 failed, 2 wrong usage. Example:\n"

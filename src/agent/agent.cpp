@@ -31,6 +31,9 @@
 namespace switchyard::agent {
 namespace {
 
+// kubelet wants its devices within a second of a node's start (kubernetes#125579).
+constexpr absl::Duration kFirstReadPatience = absl::Milliseconds(500);
+
 std::string Parent(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 Result<std::unique_ptr<kube::Contract>> MakeContract(const Config& config) {
@@ -148,6 +151,9 @@ class Agent::Impl {
                           pod_resources_.get(), helper_.get()},
         contract_->WritesCdi());
     background_->ScanOnce();
+    if (helper_ != nullptr && !tenancies_->View().known) {
+      background_->ReadFabricFirst(kFirstReadPatience);
+    }
     plugins_->Start();
     if (config_.fabric.mode == tenancy::FabricMode::kOff) WarnIfThereIsAFabric();
     return OkStatus();

@@ -78,6 +78,20 @@ void Background::ReportCdi(const Status& status) {
   reported_cdi_ = std::move(message);
 }
 
+void Background::ReadFabricFirst(absl::Duration patience) {
+  StartFabricWorker();
+  fabric_was_read_.WaitFor(*parts_.clock, patience);
+}
+
+void Background::StartFabricWorker() {
+  if (parts_.helper == nullptr || fabric_worker_ != nullptr) return;
+  fabric_worker_ = std::make_unique<Worker>("fabric", *parts_.clock, [this] {
+    parts_.tenancies->RefreshFabric();
+    fabric_was_read_.Notify();
+    return config_.fabric.probe_interval;
+  });
+}
+
 void Background::Start() {
   inventory_worker_ =
       std::make_unique<Worker>("inventory", *parts_.clock, [this, first = true]() mutable {
@@ -98,12 +112,7 @@ void Background::Start() {
                                         uevents.status().message()),
                            {}});
   }
-  if (parts_.helper != nullptr) {
-    fabric_worker_ = std::make_unique<Worker>("fabric", *parts_.clock, [this] {
-      parts_.tenancies->RefreshFabric();
-      return config_.fabric.probe_interval;
-    });
-  }
+  StartFabricWorker();
   auto assignments =
       std::make_unique<Worker>("assignments", *parts_.clock, [this] { return AssignmentsStep(); });
   absl::MutexLock lock(&mutex_);

@@ -45,6 +45,9 @@ class Background {
 
   // One look at sysfs, published. Before Start, so that registration has something to offer.
   void ScanOnce();
+  // For the first start of all, when no partition list is remembered: starts reading the fabric and
+  // waits for the first answer, `patience` at most, so that the first pods are placed too.
+  void ReadFabricFirst(absl::Duration patience);
   void Start();
   void Stop();  // ends a Fabric Manager call in flight
 
@@ -57,6 +60,7 @@ class Background {
   [[nodiscard]] std::string scan_error() const;
 
  private:
+  void StartFabricWorker();
   absl::Duration AssignmentsStep();
   void ReportProblems(const pci::Inventory& inventory);
   void ReportCdi(const Status& status);
@@ -76,6 +80,7 @@ class Background {
   std::unique_ptr<Worker> assignments_worker_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Worker> inventory_worker_;
   std::unique_ptr<Worker> fabric_worker_;
+  Wakeup fabric_was_read_;
   std::optional<pci::UeventSocket> uevents_;
   std::unique_ptr<FdWatcher> uevent_watcher_;
 };
