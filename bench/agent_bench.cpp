@@ -94,7 +94,7 @@ class Bench {
     options.dir = absl::StrCat(folder_, "/node");
     ASSIGN_OR_RETURN(node_, SimNode::Create(options));
     RETURN_IF_ERROR(
-        WriteFileAtomically(Config(), node_->AgentYaml({{"http.address", "\"127.0.0.1:0\""}})));
+        WriteFileAtomically(Config(), node_->AgentYaml({{"http.address", "\"127.0.0.1:0\""}, {"log.level", std::getenv("BENCH_LOG") ? std::getenv("BENCH_LOG") : "info"}})));
     for (int run = 0; run < kRuns; ++run) RETURN_IF_ERROR(OneRun());
     Report();
     return OkStatus();

@@ -133,6 +133,7 @@ void Background::Stop() {
 
 void Background::AllocateReturned() {
   last_allocate_ns_ = absl::ToInt64Nanoseconds(parts_.clock->Monotonic());
+  if (refresh_due_.exchange(true)) return;  // the worker looks at the time again when it wakes
   absl::MutexLock lock(&mutex_);
   if (assignments_worker_ != nullptr) assignments_worker_->Poke();
 }
@@ -141,6 +142,7 @@ absl::Duration Background::AssignmentsStep() {
   const absl::Duration since =
       parts_.clock->Monotonic() - absl::Nanoseconds(last_allocate_ns_.load());
   if (since < kAfterAllocate) return kAfterAllocate - since;
+  refresh_due_ = false;
   if (!parts_.tenancies->RefreshAssignments(*parts_.assignments)) return kWhileAdmitting;
   return kAssignmentsInterval;
 }

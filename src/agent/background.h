@@ -71,6 +71,7 @@ class Background {
   std::map<std::string, std::string> reported_problems_;  // by path
   std::string reported_cdi_;
   std::atomic<std::int64_t> last_allocate_ns_;  // of the monotonic clock
+  std::atomic<bool> refresh_due_ = false;       // an Allocate came after the last refresh
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const pci::Inventory> inventory_ ABSL_GUARDED_BY(mutex_);
