@@ -23,6 +23,16 @@ namespace {
 constexpr char kExitCodes[] =
     "Exit codes: 0 done; 1 failed, standard error says why; 2 wrong usage.";
 
+constexpr char kMappingExamples[] =
+    "Examples:\n"
+    "  switchyard mapping show\n"
+    "  switchyard mapping create                # from NVML, once\n"
+    "  switchyard mapping set 0000:0f:00.0 5    # by hand";
+constexpr char kConfigExamples[] =
+    "Examples:\n"
+    "  switchyard config show --config /etc/switchyard/config.yaml\n"
+    "  switchyard config validate /etc/switchyard/config.yaml";
+
 std::vector<Command> Commands() {
   return {AgentCommand(),          InventoryCommand(),  MappingShowCommand(),
           MappingCreateCommand(),  MappingSetCommand(), PartitionsCommand(),
@@ -83,11 +93,11 @@ class CommandLine {
   }
 
   CLI::App* AddParent(const std::string& name) {
-    CLI::App* parent =
-        app_.add_subcommand(name, name == "mapping" ? "Which GPU sits where on the board"
-                                                    : "The agent's configuration");
+    const bool mapping = name == "mapping";
+    CLI::App* parent = app_.add_subcommand(
+        name, mapping ? "Which GPU sits where on the board" : "The agent's configuration");
     parent->require_subcommand(1);
-    parent->footer(kExitCodes);
+    parent->footer(absl::StrCat(mapping ? kMappingExamples : kConfigExamples, "\n", kExitCodes));
     return parent;
   }
 

@@ -77,6 +77,38 @@ constexpr Fault kMapFaults[] = {
     {"good", "map.good", "The module map file is as it should be"},
 };
 
+constexpr char kFaultExamples[] =
+    "Examples (DEVICE is a PCI address or a module id):\n"
+    "  switchyard-sim fault device 3 vanish\n"
+    "  switchyard-sim fault fm down\n"
+    "  switchyard-sim fault kubelet restart\n"
+    "  switchyard-sim fault map malformed\n"
+    "  switchyard-sim fault reboot";
+constexpr char kDeviceExamples[] =
+    "Examples (DEVICE is a PCI address or a module id):\n"
+    "  switchyard-sim fault device 3 vanish\n"
+    "  switchyard-sim fault device 0000:0f:00.0 driver nvidia\n"
+    "  switchyard-sim fault device 3 companion audio\n"
+    "  switchyard-sim fault device 3 share 1";
+constexpr char kFmExamples[] =
+    "Examples:\n"
+    "  switchyard-sim fault fm down\n"
+    "  switchyard-sim fault fm hang list\n"
+    "  switchyard-sim fault fm code 8\n"
+    "  switchyard-sim fault fm table repeated-id\n"
+    "  switchyard-sim fault fm none";
+constexpr char kKubeletExamples[] =
+    "Examples:\n"
+    "  switchyard-sim fault kubelet restart\n"
+    "  switchyard-sim fault kubelet fail-register 3";
+constexpr char kMapExamples[] =
+    "Examples:\n"
+    "  switchyard-sim fault map malformed\n"
+    "  switchyard-sim fault map good";
+constexpr char kClockExample[] =
+    "Example, for what kubelet removes after 5 minutes:\n"
+    "  switchyard-sim clock advance 6m";
+
 // One subcommand for each; `device`, if not null, is the device it is about.
 template <size_t N>
 void AddFaults(CLI::App& parent, const Fault (&faults)[N], std::shared_ptr<std::string> device,
@@ -108,11 +140,10 @@ void AddFaults(CLI::App& parent, const Fault (&faults)[N], std::shared_ptr<std::
 void AddClock(CLI::App& app, CommandLine& line) {
   auto* clock = app.add_subcommand("clock", "Kubelet's clock")->require_subcommand(1);
   auto* advance = clock->fallthrough()->add_subcommand("advance", "Set it forward");
+  clock->footer(kClockExample);
   auto by = std::make_shared<std::string>();
   advance->fallthrough()->add_option("TIME", *by, "How far: 90s, 5m, 1h")->required();
-  advance->footer(
-      "Example, for what kubelet removes after 5 minutes:\n"
-      "  switchyard-sim clock advance 6m");
+  advance->footer(kClockExample);
   advance->callback([by, &line] {
     absl::Duration duration;
     if (!absl::ParseDuration(*by, &duration)) {
@@ -127,26 +158,21 @@ void AddClock(CLI::App& app, CommandLine& line) {
 void AddFaultCommands(CLI::App& app, CommandLine& line) {
   auto* fault = app.add_subcommand("fault", "Break something, or make it whole again");
   fault->require_subcommand(1);
-  fault->footer(
-      "Examples (DEVICE is a PCI address or a module id):\n"
-      "  switchyard-sim fault device 3 vanish\n"
-      "  switchyard-sim fault device 0000:0f:00.0 driver nvidia\n"
-      "  switchyard-sim fault device 3 companion audio\n"
-      "  switchyard-sim fault fm down\n"
-      "  switchyard-sim fault fm table repeated-id\n"
-      "  switchyard-sim fault kubelet restart\n"
-      "  switchyard-sim fault map malformed\n"
-      "  switchyard-sim fault reboot");
+  fault->footer(kFaultExamples);
 
   auto* device = fault->add_subcommand("device", "A GPU or another PCI function");
   auto which = std::make_shared<std::string>();
+  device->footer(kDeviceExamples);
   device->add_option("DEVICE", *which, "PCI address or module id")->required();
   AddFaults(*device->fallthrough(), kDeviceFaults, which, line);
   auto* fm = fault->add_subcommand("fm", "Fabric Manager and its library");
+  fm->footer(kFmExamples);
   AddFaults(*fm->fallthrough(), kFmFaults, nullptr, line);
   auto* kubelet = fault->add_subcommand("kubelet", "kubelet");
+  kubelet->footer(kKubeletExamples);
   AddFaults(*kubelet->fallthrough(), kKubeletFaults, nullptr, line);
   auto* map = fault->add_subcommand("map", "The module map file");
+  map->footer(kMapExamples);
   AddFaults(*map->fallthrough(), kMapFaults, nullptr, line);
   fault->add_subcommand("reboot", "The node restarts: group and vfio numbers change")
       ->callback([&line] { line.Ask({{"command", "reboot"}}); });

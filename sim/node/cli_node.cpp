@@ -114,7 +114,7 @@ void AddNodeCommands(CLI::App& app, CommandLine& line) {
   auto command = std::make_shared<std::vector<std::string>>();
   exec->add_option("command", *command, "The command, after --")->required();
   exec->footer(
-      "Examples:\n"
+      "The exit code is the command's. Examples:\n"
       "  switchyard-sim exec -- switchyard agent --fabric-mode advise\n"
       "  switchyard-sim exec -- switchyard doctor\n"
       "  switchyard-sim exec -- ls -l /var/lib/kubelet/device-plugins");

@@ -86,7 +86,9 @@ void AddPod(CLI::App& app, CommandLine& line) {
   AddAdd(*pods, line);
 
   auto gone = std::make_shared<PodArguments>();
-  AddPodCommand(*pods, "remove", "A pod has ended", *gone)->callback([gone, &line] {
+  auto* remove = AddPodCommand(*pods, "remove", "A pod has ended", *gone);
+  remove->footer("Example:\n  switchyard-sim pod remove vm-a");
+  remove->callback([gone, &line] {
     line.Ask({{"command", "pod.remove"}, {"name", gone->name}, {"namespace", gone->ns}});
   });
 
@@ -95,6 +97,10 @@ void AddPod(CLI::App& app, CommandLine& line) {
       AddPodCommand(*pods, "readmit", "Admit a pod again after a reboot: no new Allocate", *again);
   AddOutput(readmit, again->output);
   AddWait(readmit, *again);
+  readmit->footer(
+      "Exit code 1 if the pod was not admitted. Example:\n"
+      "  switchyard-sim fault reboot\n"
+      "  switchyard-sim pod readmit vm-a");
   readmit->callback([again, &line] {
     line.Ask({{"command", "pod.readmit"},
               {"name", again->name},
@@ -106,6 +112,7 @@ void AddPod(CLI::App& app, CommandLine& line) {
   auto listed = std::make_shared<PodArguments>();
   auto* list = pods->add_subcommand("list", "All pods, rejected ones included")->fallthrough();
   AddOutput(list, listed->output);
+  list->footer("Examples:\n  switchyard-sim pod list\n  switchyard-sim pod list -o json");
   list->callback([listed, &line] {
     line.Ask({{"command", "pod.list"}}, [&](const Json& answer) {
       if (listed->output == "json") return answer.dump(2) + "\n";
