@@ -59,7 +59,7 @@ Result<FabricState> ReadRemembered(const agent::Config& config) {
   state.read_at = view.read_at;
   state.table = view.table;
   state.map = MapOf(view.map);
-  state.map_errors = view.map.errors();
+  state.map_errors = view.map_errors;
   LookAtDevices(options.host_root, state);
   return state;
 }

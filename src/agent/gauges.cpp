@@ -44,7 +44,7 @@ void AddFabric(const tenancy::FabricView& fabric, std::vector<Gauge>& gauges) {
   gauges.push_back(std::move(entries));
   gauges.push_back({"switchyard_module_map_errors",
                     "Contradictions and unreadable files in the module map.",
-                    {{{}, static_cast<double>(fabric.map.errors().size())}}});
+                    {{{}, static_cast<double>(fabric.map_errors.size())}}});
 }
 
 void AddResources(const std::vector<kube::DevicePlugins::ResourceStatus>& resources,

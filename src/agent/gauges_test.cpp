@@ -30,6 +30,7 @@ tenancy::FabricView ViewOfPair() {
   view.table.partitions = {
       {3, true, {1, 3}, true}, {4, false, {2, 4}, true}, {5, false, {5}, false}};
   view.busy = {1, 3};
+  view.map_errors = {"a file", "a contradiction"};
   return view;
 }
 
@@ -41,6 +42,7 @@ TEST(Gauges, CountPartitionsByStateAndBusyModules) {
   EXPECT_EQ(Value(gauges, "switchyard_fabric_partitions", {{"state", "incomplete"}}), 1);
   EXPECT_EQ(Value(gauges, "switchyard_fabric_list_read_timestamp_seconds"), 1234);
   EXPECT_EQ(Value(gauges, "switchyard_modules_busy"), 2);
+  EXPECT_EQ(Value(gauges, "switchyard_module_map_errors"), 2);
 }
 
 TEST(Gauges, AFabricThatIsOffHasNoFabricGauges) {

@@ -64,7 +64,7 @@ std::string FabricJson(tenancy::FabricMode mode, const tenancy::FabricView& view
                      : Json(nullptr)},
       {"partitions", PartitionsOf(view.table)},
       {"map", EntriesOf(view.map)},
-      {"mapErrors", view.map.errors()},
+      {"mapErrors", view.map_errors},
       {"busy", view.busy.ToVector()},
       {"usable", std::move(usable)},
       {"numaNodes", std::move(numa_nodes)}};

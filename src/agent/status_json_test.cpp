@@ -17,6 +17,7 @@ TEST(FabricJson, ListsPartitionsMapAndUsableModules) {
   view.error = "down";
   view.table.partitions = {{3, true, {1, 3}, true}};
   view.busy = {3};
+  view.map_errors = {"bad file"};
   fabric::ModuleMap::Input input;
   const PciAddress ready{0, 0x19, 0, 0};
   const PciAddress broken{0, 0x3b, 0, 0};
@@ -35,7 +36,7 @@ TEST(FabricJson, ListsPartitionsMapAndUsableModules) {
     "partitions": [{"id": 3, "active": true, "modules": [1, 3], "complete": true}],
     "map": [{"address": "0000:19:00.0", "module": 1, "sources": ["file"], "origin": "/run/map.json"},
             {"address": "0000:3b:00.0", "module": 3, "sources": ["file"], "origin": "/run/map.json"}],
-    "mapErrors": [], "busy": [3], "usable": [1], "numaNodes": {"1": 1}})"));
+    "mapErrors": ["bad file"], "busy": [3], "usable": [1], "numaNodes": {"1": 1}})"));
 }
 
 TEST(FabricJson, WithoutAListThereIsNoTime) {

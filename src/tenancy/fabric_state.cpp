@@ -49,7 +49,8 @@ std::shared_ptr<const FabricKnowledge> FabricState::Load() {
   if (list_) input.fabric_manager = EntriesOf(list_->list, input);
   ModuleMap map = ModuleMap::Join(input);
   reported_map_ = EntriesOfMap(map);
-  return Publish(std::move(map));
+  std::vector<std::string> errors = map.errors();
+  return Publish(std::move(map), std::move(errors));
 }
 
 std::shared_ptr<const FabricKnowledge> FabricState::Refresh() {
@@ -64,7 +65,7 @@ std::shared_ptr<const FabricKnowledge> FabricState::Refresh() {
   ReportMap(map, errors);
 
   remembered_ = WhatToRemember(map);
-  return Publish(std::move(map));
+  return Publish(std::move(map), std::move(errors));
 }
 
 void FabricState::Settle() {
@@ -158,7 +159,8 @@ ModuleEntries FabricState::WhatToRemember(const ModuleMap& map) const {
   return entries;
 }
 
-std::shared_ptr<const FabricKnowledge> FabricState::Publish(ModuleMap map) const {
+std::shared_ptr<const FabricKnowledge> FabricState::Publish(
+    ModuleMap map, std::vector<std::string> map_errors) const {
   auto knowledge = std::make_shared<FabricKnowledge>();
   knowledge->known = list_.has_value();
   knowledge->up = was_read_ && last_read_.ok();
@@ -166,6 +168,7 @@ std::shared_ptr<const FabricKnowledge> FabricState::Publish(ModuleMap map) const
   knowledge->read_at = read_at_;
   if (list_) knowledge->table = MakeTable(list_->list, map);
   knowledge->map = std::move(map);
+  knowledge->map_errors = std::move(map_errors);
   return knowledge;
 }
 

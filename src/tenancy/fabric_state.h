@@ -49,7 +49,8 @@ class FabricState {
   void ReportListChange(const fabric::FabricList& list);
   void ReportMap(const fabric::ModuleMap& map, const std::vector<std::string>& errors);
   [[nodiscard]] fabric::ModuleEntries WhatToRemember(const fabric::ModuleMap& map) const;
-  [[nodiscard]] std::shared_ptr<const FabricKnowledge> Publish(fabric::ModuleMap map) const;
+  [[nodiscard]] std::shared_ptr<const FabricKnowledge> Publish(
+      fabric::ModuleMap map, std::vector<std::string> map_errors) const;
 
   const std::vector<std::string> map_files_;
   const Parts parts_;

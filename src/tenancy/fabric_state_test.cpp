@@ -183,6 +183,8 @@ TEST_F(FabricStateTest, AMalformedFileIsNamedAndNothingIsUsedInItsPlace) {
   WriteMap(R"({"0000:1b:00.0": 1, "0000:43:00.0": 17})");
   const auto now = Refresh();
   EXPECT_TRUE(now->map.entries().empty());
+  ASSERT_EQ(now->map_errors.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(now->map_errors[0], map_file_)) << now->map_errors[0];
   const auto events = events_.Take();
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[0].name, "map_error");
@@ -193,7 +195,9 @@ TEST_F(FabricStateTest, AMalformedFileIsNamedAndNothingIsUsedInItsPlace) {
   EXPECT_EQ(events_.TakeNames(), Names{}) << "said once";
 
   RemoveMap();
-  EXPECT_EQ(Refresh()->map.ModuleOf(Pci("0000:1b:00.0")), 1) << "the memory was kept";
+  const auto mended = Refresh();
+  EXPECT_EQ(mended->map.ModuleOf(Pci("0000:1b:00.0")), 1) << "the memory was kept";
+  EXPECT_TRUE(mended->map_errors.empty());
   WriteMap(R"({"0000:1b:00.0": 1, "0000:43:00.0": 17})");
   (void)Refresh();
   EXPECT_EQ(events_.TakeNames(), (Names{"map_changed", "map_error", "map_changed"}));

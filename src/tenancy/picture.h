@@ -28,6 +28,7 @@ struct FabricKnowledge {
   absl::Time read_at = absl::InfinitePast();  // of the list
   fabric::PartitionTable table;
   fabric::ModuleMap map;
+  std::vector<std::string> map_errors;  // unusable files and contradictions
 };
 
 struct Picture {

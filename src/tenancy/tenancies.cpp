@@ -165,7 +165,7 @@ FabricView Tenancies::View() const {
     busy = state_->busy;
   }
   return {fabric->known, fabric->up,  fabric->error, fabric->read_at,
-          fabric->table, fabric->map, busy};
+          fabric->table, fabric->map, busy,          fabric->map_errors};
 }
 
 }  // namespace switchyard::tenancy

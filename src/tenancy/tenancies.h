@@ -61,7 +61,8 @@ struct FabricView {
   absl::Time read_at;  // of the list
   fabric::PartitionTable table;
   fabric::ModuleMap map;
-  fabric::ModuleSet busy;  // by the assignment view and our own grants
+  fabric::ModuleSet busy;               // by the assignment view and our own grants
+  std::vector<std::string> map_errors;  // unusable files and contradictions
 };
 
 class Tenancies {
