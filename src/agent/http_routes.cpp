@@ -40,7 +40,7 @@ HttpResponse Routes::Answer(const std::string& target, bool to_operator) const {
 }
 
 // Ready: the devices were listed, and kubelet reads the list of every resource. Fabric Manager's
-// absence is a normal state in the modes of this version; its metric and event tell.
+// absence is a normal state in the modes of this version: it is told here and keeps nothing back.
 HttpResponse Routes::Readiness() const {
   bool ready = true;
   std::string body;
@@ -55,6 +55,10 @@ HttpResponse Routes::Readiness() const {
     ready = ready && resource.streaming;
     absl::StrAppend(&body, resource.streaming ? "ok: " : "not ready: ", resource.resource,
                     resource.streaming ? "" : ": ", resource.problem, "\n");
+  }
+  if (config_.fabric.mode != tenancy::FabricMode::kOff) {
+    const tenancy::FabricView fabric = tenancies_.View();
+    absl::StrAppend(&body, fabric.up ? "ok: fabric" : "warning: fabric: ", fabric.error, "\n");
   }
   return {ready ? 200 : 503, "text/plain; charset=utf-8", body};
 }

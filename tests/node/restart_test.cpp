@@ -99,11 +99,13 @@ TEST_F(RestartTest, FabricManagerMayBeAbsentAtTheStartAndComeLater) {
   StartAgent();
   WaitForLog("event=fabric_down");
   EXPECT_THAT(Get("/metrics"), HasSubstr("\nswitchyard_fabric_up 0\n"));
+  EXPECT_THAT(Get("/readyz"), HasSubstr("\nwarning: fabric: "));
   EXPECT_TRUE(AddPod("early", 1).admitted);
   ASSERT_TRUE(node_->fm().Start().ok());
   WaitForLog("event=fabric_up");
   EXPECT_TRUE(PartitionOf(Modules(AddPod("a", 2))).has_value());
   EXPECT_THAT(Get("/metrics"), HasSubstr("\nswitchyard_fabric_up 1\n"));
+  EXPECT_THAT(Get("/readyz"), HasSubstr("\nok: fabric\n"));
 }
 
 TEST_F(RestartTest, TheTableOutlivesFabricManagerAndTheAgent) {
