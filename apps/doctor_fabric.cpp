@@ -3,6 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "agent/fabric_hints.h"
 #include "apps/doctor.h"
+#include "apps/fabric_state.h"
 #include "base/host_root.h"
 #include "fabric/partition_table.h"
 #include "pci/inventory.h"
@@ -13,9 +14,22 @@ namespace {
 
 using tenancy::FabricMode;
 
+// What the agent has in its map or kept of one: it stands in where no source speaks now, such as
+// NVML once the GPUs are on vfio. FM's own numbers come with its list.
+fabric::ModuleEntries Remembered(const agent::Config& config) {
+  fabric::ModuleEntries entries;
+  const Result<FabricState> state = ReadFabricState(config);
+  if (!state.ok()) return entries;
+  for (const auto& [address, entry] : state->map) {
+    if (entry.sources != std::vector<std::string>{"fm"}) entries.emplace(address, entry.module);
+  }
+  return entries;
+}
+
 fabric::ModuleMap CheckMap(const agent::Config& config, fabric::FabricReader& reader,
                            Findings& findings) {
-  const tenancy::MapSources sources = tenancy::ReadMapSources(config.fabric.module_map, &reader);
+  tenancy::MapSources sources = tenancy::ReadMapSources(config.fabric.module_map, &reader);
+  if (!sources.unusable_file) sources.input.remembered = Remembered(config);
   fabric::ModuleMap map = fabric::ModuleMap::Join(sources.input);
   std::vector<std::string> errors = sources.errors;
   errors.insert(errors.end(), map.errors().begin(), map.errors().end());

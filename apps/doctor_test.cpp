@@ -10,6 +10,7 @@
 #include "apps/testing/run_program.h"
 #include "base/unique_fd.h"
 #include "pci/testing/tree.h"
+#include "store/store.h"
 
 namespace switchyard::apps {
 namespace {
@@ -210,6 +211,20 @@ TEST_F(DoctorTest, TheMapMustReachTheTable) {
   const auto map = Of(findings, "module map");
   ASSERT_EQ(map.size(), 2u);
   EXPECT_THAT(map[1], HasSubstr("warning: no GPU is known for modules 3"));
+}
+
+TEST_F(DoctorTest, ARememberedMapReachesTheTableToo) {
+  config_.fabric.mode = FabricMode::kAdvise;
+  reader_.list = OnePair();
+  {
+    auto opened = store::Store::Open(config_.paths.state, store::Store::Mode::kReadWrite);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    ASSERT_TRUE(opened->store->Put("module_map", "0000:19:00.0", "1").ok());
+    ASSERT_TRUE(opened->store->Put("module_map", "0000:3b:00.0", "3").ok());
+  }
+  Findings findings;
+  CheckFabric(config_, reader_, findings);
+  EXPECT_THAT(Of(findings, "module map"), ::testing::ElementsAre("ok: 2 GPUs have a module id"));
 }
 
 TEST_F(DoctorTest, AMalformedMapIsAnError) {
