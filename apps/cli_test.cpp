@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "agent/http_server.h"
+#include "agent/status_json.h"
 #include "apps/testing/run_program.h"
 #include "pci/testing/tree.h"
 
@@ -280,6 +282,24 @@ TEST(OfflineTest, WithoutAgentAndState) {
   const json contradicted = Json(mapping);
   EXPECT_EQ(contradicted["entries"], json::array());
   EXPECT_EQ(contradicted["errors"].size(), 1u);
+}
+
+// Such an agent reads no map; the operator still sees what the files say.
+TEST(MappingShowTest, BesideAnAgentWhoseFabricIsOffReadsTheFiles) {
+  const TemporaryFolder folder;
+  const std::string socket = folder.Path("a.sock");
+  const std::string answer = agent::FabricJson(tenancy::FabricMode::kOff, {}, nullptr);
+  agent::HttpServer server;
+  const Status listening = server.ListenUnix(socket, [&](const agent::HttpRequest&) {
+    return agent::HttpResponse{200, "application/json", answer};
+  });
+  ASSERT_TRUE(listening.ok()) << listening;
+  server.Start();
+  const std::string map = folder.Write("m.json", "{\"0000:19:00.0\": 4}");
+  const json shown =
+      Json({"mapping", "show", "--paths-socket", socket, "--fabric-module-map", map});
+  ASSERT_EQ(shown["entries"].size(), 1u);
+  EXPECT_EQ(shown["entries"][0]["module"], 4);
 }
 
 }  // namespace

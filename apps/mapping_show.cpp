@@ -22,7 +22,7 @@ fabric::ModuleEntries EntriesOf(const FabricState& state) {
   return entries;
 }
 
-// Without an agent: the files and NVML as they are now, and what was remembered.
+// Where no agent says it: the files and NVML as they are now, and what was remembered.
 FabricState ReadSources(const agent::Config& config, const Result<FabricState>& remembered) {
   fabric::FabricHelper helper(HelperOptionsOf(config));
   tenancy::MapSources sources = tenancy::ReadMapSources(config.fabric.module_map, &helper);
@@ -69,7 +69,9 @@ int Run(const Arguments& arguments) {
   if (!loaded.ok()) return Fail(loaded.status());
   Result<FabricState> state = ReadFabricState(loaded->config);
   if (!state.ok() && !absl::IsNotFound(state.status())) return Fail(state.status());
-  if (!state.ok() || !state->live) state = ReadSources(loaded->config, state);
+  // An agent whose fabric is off reads no sources.
+  if (!state.ok() || !state->live || state->mode == "off")
+    state = ReadSources(loaded->config, state);
   if (arguments.json) {
     PrintAsJson(*state);
   } else {
