@@ -66,7 +66,7 @@ class CliTest : public ::testing::Test {
     EXPECT_FALSE(fs::exists(dir_));
     EXPECT_THAT(Mounts(), Not(HasSubstr(dir_)));
     for (const std::string& folder : record.made_folders) {
-      EXPECT_FALSE(fs::exists(folder)) << folder;
+      EXPECT_FALSE(fs::exists(folder)) << folder << " (is another simulator up?)";
     }
   }
   Json StatusJson() const {

@@ -202,6 +202,7 @@ TEST_F(RestartTest, ReadyOnceKubeletReadsTheDeviceList) {
   EXPECT_THAT(Get("/healthz"), HasSubstr("200 ok"));
   ASSERT_TRUE(node_->kubelet().Start().ok());
   WaitForLog("event=registered");
+  ASSERT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
   EXPECT_THAT(Get("/readyz"), HasSubstr("200 "));
 }
 
