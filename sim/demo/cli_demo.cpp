@@ -12,7 +12,8 @@ namespace switchyard::sim {
 void AddDemoCommand(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<DemoOptions>();
   auto* demo = app.add_subcommand(
-      "demo", "The real agent on a simulated node, scenario by scenario, beside a counting allocator");
+      "demo",
+      "The real agent on a simulated node, scenario by scenario, beside a counting allocator");
   demo->add_option("--agent", options->agent, "The switchyard binary")->required();
   demo->add_option("--board", options->board, "Name or .json file, with 8 GPUs or more")
       ->capture_default_str();
