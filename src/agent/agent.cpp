@@ -158,7 +158,7 @@ class Agent::Impl {
     if (config_.fabric.mode == tenancy::FabricMode::kOff) WarnIfThereIsAFabric();
     return OkStatus();
   }
-  void WarnIfThereIsAFabric() const {
+  void WarnIfThereIsAFabric() {
     const std::shared_ptr<const pci::Inventory> inventory = background_->inventory();
     if (inventory == nullptr) return;
     std::vector<std::string> hints = FabricHints(HostRoot(config_.paths.host_root), *inventory);
@@ -167,10 +167,11 @@ class Agent::Impl {
           absl::StrCat("Fabric Manager listens at ", config_.fabric.address.ToString()));
     }
     if (hints.empty()) return;
-    Log(Severity::kWarning,
-        absl::StrCat("fabric.mode is off, but this node has an NVLink fabric: GPUs are handed out ",
-                     "without regard to partitions; set fabric.mode to advise"),
-        {{"signs", absl::StrJoin(hints, "; ")}});
+    metrics_.Report({"fabric_off",
+                     Severity::kWarning,
+                     "fabric.mode is off, but this node has an NVLink fabric: GPUs are handed out "
+                     "without regard to partitions; set fabric.mode to advise",
+                     {{"signs", absl::StrJoin(hints, "; ")}}});
   }
   void Unregister() {
     plugins_->Stop();

@@ -79,7 +79,7 @@ std::vector<Gauge> MakeGauges(tenancy::FabricMode mode, const tenancy::FabricVie
   AddResources(resources, gauges);
   if (inventory != nullptr) {
     gauges.push_back({"switchyard_unreadable_devices",
-                      "PCI devices that were left out because sysfs has no sense about them.",
+                      "PCI devices that were left out because sysfs makes no sense there.",
                       {{{}, static_cast<double>(inventory->problems.size())}}});
   }
   if (mode != tenancy::FabricMode::kOff) AddFabric(fabric, gauges);

@@ -79,7 +79,7 @@ void FabricState::ReadList() {
   // Ended by ourselves, to stop or to let somebody else go first: nothing was learned.
   if (absl::IsCancelled(list.status())) return;
   if (!list.ok()) {
-    if (!was_read_ || list.status().code() != last_read_.code()) ReportDown(list.status());
+    if (!was_read_ || list.status() != last_read_) ReportDown(list.status());
   } else {
     if (!was_read_ || !last_read_.ok()) {
       to_report_.push_back(
