@@ -23,7 +23,8 @@ Background::Background(const Config& config, Parts parts, bool writes_cdi)
     : config_(config),
       parts_(parts),
       writes_cdi_(writes_cdi),
-      last_allocate_ns_(absl::ToInt64Nanoseconds(parts.clock->Monotonic() - kAfterAllocate)) {}
+      last_allocate_ns_(absl::ToInt64Nanoseconds(parts.clock->Monotonic() - kAfterAllocate)),
+      uevents_(pci::UeventSocket::Open()) {}
 
 void Background::ScanOnce() {
   Result<pci::Inventory> scanned = pci::Scan(HostRoot(config_.paths.host_root));
@@ -98,18 +99,15 @@ void Background::Start() {
         if (!std::exchange(first, false)) ScanOnce();  // the first was before Start
         return kScanInterval;
       });
-  Result<pci::UeventSocket> uevents = pci::UeventSocket::Open();
-  if (uevents.ok()) {
-    uevents_ = *std::move(uevents);
+  if (uevents_.ok()) {
     uevent_watcher_ = std::make_unique<FdWatcher>("uevents", uevents_->fd(), [this] {
       if (uevents_->DrainAndCheck()) inventory_worker_->Poke();
     });
-    inventory_worker_->Poke();  // what changed before the socket was open
   } else {
     parts_.events->Report({"uevents_unavailable",
                            Severity::kWarning,
                            absl::StrCat("changes of devices are seen by the periodic scan only: ",
-                                        uevents.status().message()),
+                                        uevents_.status().message()),
                            {}});
   }
   StartFabricWorker();
@@ -121,7 +119,7 @@ void Background::Start() {
 
 void Background::Stop() {
   uevent_watcher_.reset();
-  if (parts_.helper != nullptr) parts_.helper->Interrupt();
+  if (parts_.helper != nullptr) parts_.helper->Close();
   fabric_worker_.reset();
   inventory_worker_.reset();
   std::unique_ptr<Worker> assignments;

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -80,9 +79,10 @@ class Background {
   // Made by Start while gRPC threads may already poke it.
   std::unique_ptr<Worker> assignments_worker_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Worker> inventory_worker_;
+  Wakeup fabric_was_read_;  // outlives the worker that notifies it
   std::unique_ptr<Worker> fabric_worker_;
-  Wakeup fabric_was_read_;
-  std::optional<pci::UeventSocket> uevents_;
+  // Open before the first scan, so that no change falls between the two.
+  Result<pci::UeventSocket> uevents_;
   std::unique_ptr<FdWatcher> uevent_watcher_;
 };
 

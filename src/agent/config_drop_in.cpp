@@ -14,7 +14,13 @@ class Reader {
       : environment_(environment), decided_(decided) {}
 
   DropIn ReadKubevirt() {
-    if (IsEnabled() && !decided_("fabric.mode")) {
+    const bool enabled = IsEnabled();
+    if (enabled && decided_("fabric.mode")) {
+      result_.notes.emplace_back(
+          "ENABLE_FABRIC_MANAGER=true would mean fabric.mode enforce, which is not in this "
+          "version; "
+          "the configured fabric.mode is used instead");
+    } else if (enabled) {
       Error("ENABLE_FABRIC_MANAGER",
             "true means fabric mode enforce for consumer kubevirt, and enforce is not in this "
             "version: set fabric.mode to advise (or off), and activate partitions yourself");

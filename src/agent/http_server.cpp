@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
@@ -29,6 +30,7 @@ namespace http = beast::http;
 constexpr int kMaxConnections = 64;
 constexpr unsigned kMaxHeaderBytes = 8 * 1024;
 constexpr auto kTimeout = std::chrono::seconds(10);
+constexpr auto kAcceptRetry = std::chrono::milliseconds(100);
 
 Status FromError(const boost::system::error_code& error, absl::string_view what) {
   return ErrnoError(error.value(), what);
@@ -91,7 +93,7 @@ template <typename Protocol>
 class Listener {
  public:
   Listener(asio::io_context& context, HttpHandler handler, std::atomic<int>& open)
-      : acceptor_(context), handler_(std::move(handler)), open_(open) {}
+      : acceptor_(context), retry_(context), handler_(std::move(handler)), open_(open) {}
 
   Status Open(const typename Protocol::endpoint& endpoint, absl::string_view name) {
     boost::system::error_code error;
@@ -105,7 +107,14 @@ class Listener {
   void Accept() {
     acceptor_.async_accept([this](beast::error_code error, typename Protocol::socket socket) {
       if (error == asio::error::operation_aborted) return;
-      if (!error && open_ < kMaxConnections) {
+      if (error) {  // out of descriptors, most likely: some may be given back meanwhile
+        retry_.expires_after(kAcceptRetry);
+        retry_.async_wait([this](beast::error_code cancelled) {
+          if (!cancelled) Accept();
+        });
+        return;
+      }
+      if (open_ < kMaxConnections) {
         std::make_shared<Session<Protocol>>(std::move(socket), handler_, open_)->Read();
       }
       Accept();
@@ -115,6 +124,7 @@ class Listener {
   typename Protocol::acceptor acceptor_;
 
  private:
+  asio::steady_timer retry_;
   HttpHandler handler_;
   std::atomic<int>& open_;
 };
@@ -168,6 +178,16 @@ Status HttpServer::ListenUnix(const std::string& path, HttpHandler handler) {
   if (path.size() > kMaxPath) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": longer than ", kMaxPath, " bytes, the limit of a unix socket"));
+  }
+  {
+    // Two agents with different state folders do not share an owner lock.
+    boost::system::error_code refused;
+    asio::local::stream_protocol::socket probe(impl_->context);
+    probe.connect({path}, refused);
+    if (!refused) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          path, ": somebody listens there; does another agent run with another state folder?"));
+    }
   }
   ::unlink(path.c_str());
   auto& listener = impl_->local.emplace_back(impl_->context, std::move(handler), impl_->open);

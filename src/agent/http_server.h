@@ -32,8 +32,8 @@ class HttpServer {
 
   // "127.0.0.1:9417", "[::1]:9417"; port 0 = any free one. Returns the address it listens on.
   [[nodiscard]] Result<std::string> ListenTcp(const std::string& address, HttpHandler handler);
-  // Mode 0600 (set after the bind: have a umask of 0077 too). A socket that is already there is
-  // replaced: the caller holds the owner's lock.
+  // Mode 0600, set after the bind: have a umask of 0077 too. A socket that nobody listens on is
+  // replaced; kAlreadyExists if somebody does.
   [[nodiscard]] Status ListenUnix(const std::string& path, HttpHandler handler);
   // After the listeners are set up.
   void Start();

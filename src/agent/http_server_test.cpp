@@ -98,6 +98,8 @@ TEST(HttpServer, TheUnixSocketIsForItsOwnerAndGoesWithTheServer) {
     HttpServer server;
     ASSERT_TRUE(server.ListenUnix(path, Echo).ok());
     server.Start();
+    HttpServer second;
+    EXPECT_EQ(second.ListenUnix(path, Echo).code(), absl::StatusCode::kAlreadyExists);
     struct stat made{};
     ASSERT_EQ(::stat(path.c_str(), &made), 0);
     EXPECT_EQ(made.st_mode & 0777, 0600u);

@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +15,11 @@
 #include "absl/strings/str_cat.h"
 
 namespace switchyard {
+namespace {
+
+constexpr int kKillPatienceMs = 5000;
+
+}  // namespace
 
 Result<ChildProcess> ChildProcess::Start(const Options& options) {
   std::vector<char*> argv;
@@ -81,6 +88,17 @@ ChildProcess::~ChildProcess() { Kill(); }
 std::string ChildProcess::Kill() {
   if (pid_ < 0) return "not running";
   ::kill(pid_, SIGKILL);
+  // A process that sits in the kernel, in a driver's call, ends when that returns.
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  pollfd ended{process.get(), POLLIN, 0};
+  int ready;
+  do {
+    ready = ::poll(&ended, 1, kKillPatienceMs);
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) {
+    const pid_t abandoned = std::exchange(pid_, -1);
+    return absl::StrCat("no end: process ", abandoned, " hangs in the kernel and was abandoned");
+  }
   int status = 0;
   pid_t reaped;
   do {

@@ -34,7 +34,8 @@ class ChildProcess {
   ~ChildProcess();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // SIGKILL and reap; returns how it ended: "exit 3", "signal 9 (Killed)".
+  // SIGKILL and reap; returns how it ended: "exit 3", "signal 9 (Killed)". One that does not end
+  // within 5 s sits in the kernel: it is abandoned, and the answer says so.
   std::string Kill();
 
  private:

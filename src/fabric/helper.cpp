@@ -104,6 +104,12 @@ void FabricHelper::Interrupt() {
   if (in_flight_) channel_->Interrupt();
 }
 
+void FabricHelper::Close() {
+  absl::MutexLock lock(&mutex_);
+  closed_ = true;
+  if (in_flight_) channel_->Interrupt();
+}
+
 Result<std::string> FabricHelper::Call(absl::string_view request, absl::string_view asked) {
   absl::MutexLock call_lock(&call_mutex_);
   const absl::Duration deadline = RealClock().Monotonic() + options_.timeout;
@@ -126,6 +132,7 @@ Result<std::string> FabricHelper::Call(absl::string_view request, absl::string_v
 
 Result<FabricHelper::Channel*> FabricHelper::BeginCall() {
   absl::MutexLock lock(&mutex_);
+  if (closed_) return absl::CancelledError("the fabric helper is closed");
   // A helper that somebody else killed since the last call is nobody's crash.
   if (channel_ != nullptr && channel_->IsDead()) channel_.reset();
   if (channel_ == nullptr) {

@@ -36,6 +36,8 @@ class FabricHelper final : public FabricReader {
 
   // Ends a call in flight (it returns kCancelled) by killing the helper. Any thread.
   void Interrupt();
+  // The same, and every later call returns kCancelled at once: for the agent's stop. Any thread.
+  void Close();
 
  private:
   class Channel;
@@ -50,6 +52,7 @@ class FabricHelper final : public FabricReader {
   absl::Mutex mutex_;
   std::unique_ptr<Channel> channel_ ABSL_GUARDED_BY(mutex_);
   bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // The helper's own main: serves requests on `fd` until it is closed. Returns the exit code.

@@ -293,6 +293,23 @@ TEST_F(HelperTest, InterruptEndsTheCallInFlightOnly) {
   EXPECT_EQ(Starts().size(), 2u);
 }
 
+TEST_F(HelperTest, CloseEndsTheCallInFlightAndRefusesLaterOnes) {
+  Up();
+  FabricHelper helper(Options());
+  FabricManagerFaults faults;
+  faults.hang = FabricManagerFaults::Hang::kList;
+  manager_->SetFaults(faults);
+  std::thread other([&] {
+    EXPECT_TRUE(manager_->AwaitHeldCall(kLong));
+    helper.Close();
+  });
+  ExpectFailure(helper, StatusCode::kCancelled, "interrupted");
+  other.join();
+  manager_->SetFaults({});
+  ExpectFailure(helper, StatusCode::kCancelled, "closed");
+  EXPECT_EQ(Starts().size(), 1u) << "no helper is started for nothing";
+}
+
 TEST_F(HelperTest, OneHelperServesManyCallsAndLeaksNoDescriptor) {
   Up();
   FabricHelper helper(Options());

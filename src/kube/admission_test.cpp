@@ -180,6 +180,13 @@ TEST_F(AdmissionTest, PreferenceIsNeverAnError) {
               ElementsAre("preferred", "preferred", "preferred", "preferred", "preferred"));
 }
 
+TEST_F(AdmissionTest, AnUnknownAvailableIdSpoilsNothing) {
+  BeginAdvise();
+  Connect();
+  EXPECT_THAT(Prefer({Address(1), "what", Address(3)}, {}, 2),
+              ::testing::UnorderedElementsAre(Address(1), Address(3)));
+}
+
 TEST_F(AdmissionTest, NoPartitionFitsIsNoPreference) {
   BeginAdvise();
   Connect();

@@ -13,6 +13,17 @@ namespace {
 
 using Ids = google::protobuf::RepeatedPtrField<std::string>;
 
+// Of the available ids. One that is not ours is no candidate; the others are.
+std::vector<PciAddress> KnownAddresses(const Resource& resource, const Ids& ids) {
+  std::vector<PciAddress> addresses;
+  addresses.reserve(static_cast<size_t>(ids.size()));
+  for (const std::string& id : ids) {
+    const OfferedDevice* device = resource.FindById(id);
+    if (device != nullptr) addresses.push_back(device->address);
+  }
+  return addresses;
+}
+
 // Addresses of `ids`; on an unknown one, it is named in the error.
 Result<std::vector<PciAddress>> ToAddresses(const Resource& resource, const Ids& ids) {
   std::vector<PciAddress> addresses;
@@ -27,7 +38,7 @@ Result<std::vector<PciAddress>> ToAddresses(const Resource& resource, const Ids&
 
 Result<tenancy::Preference> Ask(const AdmissionParts& parts, const Resource& resource,
                                 const v1beta1::ContainerPreferredAllocationRequest& request) {
-  ASSIGN_OR_RETURN(const auto available, ToAddresses(resource, request.available_deviceids()));
+  const auto available = KnownAddresses(resource, request.available_deviceids());
   ASSIGN_OR_RETURN(const auto must_include,
                    ToAddresses(resource, request.must_include_deviceids()));
   return parts.tenancies->Prefer(available, must_include, request.allocation_size());
