@@ -2,7 +2,7 @@
 #include "base/log.h"
 
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <atomic>
@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "base/log_sink.h"
 #include "base/log_text.h"
+#include "base/log_thread.h"
 
 namespace switchyard {
 namespace {
@@ -53,6 +55,35 @@ class LineFormatter final : public spdlog::formatter {
   }
 };
 
+class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  void SendTo(LogThread* thread) {
+    const std::lock_guard lock(mutex_);
+    thread_ = thread;
+  }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    line_.clear();
+    formatter_->format(message, line_);
+    const absl::string_view line(line_.data(), line_.size());
+    if (thread_ != nullptr) {
+      thread_->Append(line, message.level >= spdlog::level::err);
+    } else {
+      WriteToStandardError(line);
+    }
+  }
+  void flush_() override {}
+
+  LogThread* thread_ = nullptr;
+  spdlog::memory_buf_t line_;
+};
+
+const std::shared_ptr<LineSink>& Sink() {
+  static const auto* sink = new std::shared_ptr<LineSink>(std::make_shared<LineSink>());
+  return *sink;
+}
+
 spdlog::level::level_enum LevelOf(Severity severity) {
   switch (severity) {
     case Severity::kDebug:
@@ -69,11 +100,9 @@ spdlog::level::level_enum LevelOf(Severity severity) {
 
 spdlog::logger& Logger() {
   static spdlog::logger* logger = [] {
-    auto* made =
-        new spdlog::logger("switchyard", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto* made = new spdlog::logger("switchyard", Sink());
     made->set_formatter(std::make_unique<LineFormatter>());
     made->set_level(spdlog::level::info);
-    made->flush_on(spdlog::level::debug);
     return made;
   }();
   return *logger;
@@ -106,6 +135,8 @@ void Write(Severity severity, absl::string_view message, std::span<const LogFiel
 }
 
 }  // namespace
+
+void SendLinesTo(LogThread* thread) { Sink()->SendTo(thread); }
 
 void InitLogging(LogFormat format, Severity level) {
   g_format = format;

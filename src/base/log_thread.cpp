@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log_thread.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/log_sink.h"
+
+namespace switchyard {
+namespace {
+
+constexpr size_t kMaxWaiting = size_t{1} << 20;
+
+}  // namespace
+
+void WriteToStandardError(absl::string_view text) {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(STDERR_FILENO, text.data(), text.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return;  // nobody to tell
+    text.remove_prefix(static_cast<size_t>(wrote));
+  }
+}
+
+LogThread::LogThread() : thread_([this] { Run(); }) { SendLinesTo(this); }
+
+LogThread::~LogThread() {
+  SendLinesTo(nullptr);
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void LogThread::Append(absl::string_view line, bool urgent) {
+  absl::MutexLock lock(&mutex_);
+  if (waiting_.size() + line.size() > kMaxWaiting) {
+    ++dropped_;
+    return;
+  }
+  absl::StrAppend(&waiting_, line);
+  urgent_ = urgent_ || urgent;
+}
+
+void LogThread::Run() {
+  ::pthread_setname_np(::pthread_self(), "log");
+  const auto something = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return stopping_ || !waiting_.empty();
+  };
+  const auto at_once = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return stopping_ || urgent_; };
+  std::string text;
+  for (bool last = false; !last;) {
+    int dropped = 0;
+    text.clear();
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&something));
+      (void)mutex_.AwaitWithTimeout(absl::Condition(&at_once), kGather);
+      last = stopping_;
+      urgent_ = false;
+      text.swap(waiting_);
+      dropped = std::exchange(dropped_, 0);
+    }
+    WriteToStandardError(text);
+    if (dropped > 0) {
+      Log(Severity::kWarning,
+          "lines of the log were dropped: standard error was not read fast enough",
+          {{"lines", absl::StrCat(dropped)}});
+    }
+  }
+}
+
+}  // namespace switchyard
