@@ -101,7 +101,7 @@ int Run(const Arguments& arguments) {
     return Fail(Annotate(inventory.status(),
                          "reading the devices (is --host-root a folder with sys/ in it?)"));
   }
-  const pci::PciIds ids = pci::PciIds::Load(paths.pci_ids);
+  const pci::PciIds ids(paths.pci_ids);
   if (arguments.json) {
     PrintAsJson(*inventory, ids);
   } else {

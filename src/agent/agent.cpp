@@ -19,6 +19,7 @@
 #include "base/file_lock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/log_thread.h"
 #include "fabric/helper.h"
 #include "kube/catalogue.h"
 #include "kube/contract.h"
@@ -41,7 +42,7 @@ Result<std::unique_ptr<kube::Contract>> MakeContract(const Config& config) {
   naming.names = config.resources.names;
   naming.gpu_alias = config.resources.gpu_alias;
   naming.nvswitch_alias = config.resources.nvswitch_alias;
-  pci::PciIds ids = pci::PciIds::Load(config.paths.pci_ids);
+  pci::PciIds ids(config.paths.pci_ids);
   if (config.consumer == Consumer::kKubevirt) {
     return kube::MakeKubevirtContract(std::move(naming), std::move(ids));
   }
@@ -250,6 +251,7 @@ int RunAgent(const LoadedConfig& config) {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(0077);  // sockets and state are root's alone
+  const LogThread log_thread;
 
   Result<std::unique_ptr<Agent>> agent = Agent::Start(config, {"/proc/self/exe", "fabric-helper"});
   if (!agent.ok()) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pci/pci_ids.h"
 
+#include <map>
 #include <utility>
 
+#include "absl/base/call_once.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -80,20 +82,38 @@ std::optional<std::pair<std::uint16_t, std::string>> ParseDevice(absl::string_vi
 
 }  // namespace
 
-PciIds PciIds::Load(const std::string& path) {
-  PciIds ids;
-  for (const auto& [device, name] : kNewer) ids.names_.emplace(device, name);
-  const Result<std::string> file = ReadFile(path, kMaxFile);
-  if (!file.ok()) return ids;
-  for (const absl::string_view line : absl::StrSplit(NvidiaBlock(*file), '\n')) {
-    if (auto device = ParseDevice(line)) ids.names_.insert(*std::move(device));  // ours stay
+class PciIds::File {
+ public:
+  explicit File(std::string path) : path_(std::move(path)) {}
+
+  const std::map<std::uint16_t, std::string>& Names() {
+    absl::call_once(read_, [this] { Read(); });
+    return names_;
   }
-  return ids;
-}
+
+ private:
+  void Read() {
+    const Result<std::string> file = ReadFile(path_, kMaxFile);
+    if (!file.ok()) return;
+    for (const absl::string_view line : absl::StrSplit(NvidiaBlock(*file), '\n')) {
+      if (auto device = ParseDevice(line)) names_.insert(*std::move(device));
+    }
+  }
+
+  const std::string path_;
+  absl::once_flag read_;
+  std::map<std::uint16_t, std::string> names_;
+};
+
+PciIds::PciIds(std::string path) : file_(std::make_shared<File>(std::move(path))) {}
 
 std::optional<std::string> PciIds::Name(std::uint16_t device) const {
-  const auto found = names_.find(device);
-  if (found == names_.end()) return std::nullopt;
+  for (const auto& [newer, name] : kNewer) {
+    if (newer == device) return name;
+  }
+  const std::map<std::uint16_t, std::string>& names = file_->Names();
+  const auto found = names.find(device);
+  if (found == names.end()) return std::nullopt;
   return found->second;
 }
 

@@ -16,7 +16,7 @@ class PciIdsTest : public ::testing::Test {
  protected:
   PciIds Load(const std::string& content) {
     folder_.Write("pci.ids", content);
-    return PciIds::Load(folder_.Path("pci.ids"));
+    return PciIds(folder_.Path("pci.ids"));
   }
   testing::SysfsTree folder_;
 };
@@ -62,12 +62,22 @@ TEST_F(PciIdsTest, OurNamesComeBeforeTheFiles) {
 }
 
 TEST_F(PciIdsTest, WithoutAFileTheNewerBoardsStillHaveNames) {
-  const PciIds ids = PciIds::Load(folder_.Path("absent"));
+  const PciIds ids(folder_.Path("absent"));
   EXPECT_THAT(ids.Name(0x2335), Optional(Eq("GH100 [H200 SXM 141GB]")));
   EXPECT_THAT(ids.Name(0x22a3), Optional(Eq("GH100 [H100 NVSwitch]")));
   EXPECT_THAT(ids.Name(0x2901), Optional(Eq("GB100 [B200]")));
   EXPECT_THAT(ids.Name(0x2941), Optional(Eq("GB100 [HGX GB200]")));
   EXPECT_EQ(ids.Name(0x1db4), std::nullopt);
+}
+
+TEST_F(PciIdsTest, ReadsTheFileOnceAndOnlyIfNeeded) {
+  const PciIds ids = Load("10de  NVIDIA\n\t20b5  first\n");
+  EXPECT_TRUE(ids.Name(0x2330).has_value());
+  folder_.Write("pci.ids", "10de  NVIDIA\n\t20b5  second\n");
+  EXPECT_THAT(ids.Name(0x20b5), Optional(Eq("second")));
+  folder_.Write("pci.ids", "10de  NVIDIA\n\t20b5  third\n");
+  const PciIds copy = ids;
+  EXPECT_THAT(copy.Name(0x20b5), Optional(Eq("second")));
 }
 
 TEST_F(PciIdsTest, ReadsTheSystemsFile) {
@@ -76,7 +86,7 @@ TEST_F(PciIdsTest, ReadsTheSystemsFile) {
     ASSERT_EQ(std::getenv("CI"), nullptr) << path << " is missing: install pci.ids";
     GTEST_SKIP() << path << " is missing: install the package pci.ids";
   }
-  EXPECT_THAT(PciIds::Load(path).Name(0x20b2), Optional(Eq("GA100 [A100 SXM4 80GB]")));
+  EXPECT_THAT(PciIds(path).Name(0x20b2), Optional(Eq("GA100 [A100 SXM4 80GB]")));
 }
 
 }  // namespace
