@@ -109,17 +109,19 @@ Result<std::optional<int>> ReadIommuGroup(const Folder& function) {
   return group;
 }
 
-Result<Function> ReadFunction(const Folder& folder, const PciAddress& address) {
+Result<Function> ReadFunction(const Folder& folder, const PciAddress& address, Detail detail) {
   Function function;
   function.address = address;
   ASSIGN_OR_RETURN(function.vendor, ReadVendor(folder));
   ASSIGN_OR_RETURN(function.class_code, ReadId(folder, "class", 6));
-  ASSIGN_OR_RETURN(const std::uint32_t device, ReadId(folder, "device", 4));
-  function.device = static_cast<std::uint16_t>(device);
-  ASSIGN_OR_RETURN(function.iommu_group, ReadIommuGroup(folder));
-  if (function.IsGpu() || function.IsNvSwitch()) {
-    ASSIGN_OR_RETURN(function.numa_node, ReadNumaNode(folder));
+  if (detail == Detail::kAll) {
+    ASSIGN_OR_RETURN(const std::uint32_t device, ReadId(folder, "device", 4));
+    function.device = static_cast<std::uint16_t>(device);
+    if (function.IsGpu() || function.IsNvSwitch()) {
+      ASSIGN_OR_RETURN(function.numa_node, ReadNumaNode(folder));
+    }
   }
+  ASSIGN_OR_RETURN(function.iommu_group, ReadIommuGroup(folder));
   ASSIGN_OR_RETURN(function.driver, ReadDriver(folder));
   if (function.driver.has_value()) {
     function.on_vfio =

@@ -19,8 +19,13 @@ namespace switchyard::pci {
 // The number behind the link "iommu_group"; absent without the link (no IOMMU).
 [[nodiscard]] Result<std::optional<int>> ReadIommuGroup(const Folder& function);
 
-// All but the BARs. The NUMA node is read, and must be there, for GPUs and NVSwitches only.
-[[nodiscard]] Result<Function> ReadFunction(const Folder& function, const PciAddress& address);
+// How much of a function is read. Each file costs three system calls, and Allocate waits for them.
+enum class Detail {
+  kAll,      // all but the BARs. The NUMA node must be there for GPUs and NVSwitches
+  kHandover  // what decides whether it can be handed over, and as what: no device id, no NUMA node
+};
+[[nodiscard]] Result<Function> ReadFunction(const Folder& function, const PciAddress& address,
+                                            Detail detail);
 
 // The memory BARs; none if there is no file "resource".
 [[nodiscard]] Result<std::vector<Bar>> ReadBars(const Folder& function);

@@ -49,11 +49,11 @@ std::optional<std::string> MemberReason(const Function& member, int group) {
                       ": a VM can't have the group; bind it to vfio-pci or unbind it");
 }
 
-Result<Function> ReadMember(const HostRoot& root, const std::string& name) {
+Result<Function> ReadMember(const HostRoot& root, const std::string& name, Detail detail) {
   ASSIGN_OR_RETURN(const PciAddress address, PciAddress::Parse(name));
   ASSIGN_OR_RETURN(const Folder folder,
                    Folder::Open(root.Path(absl::StrCat(kBusFolder, "/", name))));
-  return ReadFunction(folder, address);
+  return ReadFunction(folder, address, detail);
 }
 
 bool IsFolder(const std::string& path) {
@@ -101,14 +101,15 @@ Result<std::set<std::string>> LinkedToGroup(const HostRoot& root, int group) {
   return linked;
 }
 
-Device WithGroup(const HostRoot& root, Function self, const std::set<std::string>& names) {
+Device WithGroup(const HostRoot& root, Function self, const std::set<std::string>& names,
+                 Detail detail) {
   Device device;
   std::vector<std::string> reasons = OwnReasons(self);
   const std::string own_name = self.address.ToString();
   device.members.push_back(self);
   for (const std::string& name : names) {
     if (name == own_name || !self.iommu_group.has_value()) continue;
-    Result<Function> member = ReadMember(root, name);
+    Result<Function> member = ReadMember(root, name, detail);
     if (!member.ok()) {
       reasons.push_back(absl::StrCat(OfGroup(name, *self.iommu_group), " can't be read (",
                                      absl::string_view(member.status().message()),

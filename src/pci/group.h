@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/host_root.h"
+#include "pci/function.h"
 #include "pci/inventory.h"
 
 namespace switchyard::pci {
@@ -25,6 +26,6 @@ inline constexpr absl::string_view kBusFolder = "sys/bus/pci/devices";
 // The device with its members read, its backend and its problem. `names`: every function that may
 // be in the group, with or without `self`.
 [[nodiscard]] Device WithGroup(const HostRoot& root, Function self,
-                               const std::set<std::string>& names);
+                               const std::set<std::string>& names, Detail detail);
 
 }  // namespace switchyard::pci

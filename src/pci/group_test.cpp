@@ -230,11 +230,18 @@ TEST_F(ReadDeviceTest, AGoneDeviceIsNotFoundAndComesBack) {
 }
 
 TEST_F(ReadDeviceTest, AMissingFileIsNotAGoneDevice) {
-  tree_.RemoveFile(kGpu, "numa_node");
+  tree_.RemoveFile(kGpu, "class");
   const Status status = Now().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(kGpu));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("numa_node"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("class"));
+}
+
+TEST_F(ReadDeviceTest, LeavesAloneWhatAGrantDoesNotNeed) {
+  tree_.RemoveFile(kGpu, "numa_node");
+  tree_.RemoveFile(kGpu, "device");
+  tree_.RemoveFile(kGpu, "resource");
+  EXPECT_TRUE(Now().ok()) << Now().status();
 }
 
 TEST_F(ReadDeviceTest, RefusesWhatIsNoGpuOrNvSwitch) {

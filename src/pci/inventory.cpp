@@ -34,7 +34,7 @@ Status ScanFunction(const Folder& bus, const std::string& name, BusScan& scan) {
   if (group.has_value()) scan.linked[*group].insert(name);
   ASSIGN_OR_RETURN(const std::uint16_t vendor, ReadVendor(folder));
   if (vendor != kVendorNvidia) return OkStatus();
-  ASSIGN_OR_RETURN(Function function, ReadFunction(folder, address));
+  ASSIGN_OR_RETURN(Function function, ReadFunction(folder, address, Detail::kAll));
   if (!function.IsGpu() && !function.IsNvSwitch()) return OkStatus();
   ASSIGN_OR_RETURN(function.bars, ReadBars(folder));
   scan.devices.push_back(std::move(function));
@@ -99,7 +99,7 @@ Result<Inventory> Scan(const HostRoot& root) {
       members = scan.linked[*function.iommu_group];
       members.merge(ListedInGroup(root, *function.iommu_group));
     }
-    inventory.devices.push_back(WithGroup(root, std::move(function), members));
+    inventory.devices.push_back(WithGroup(root, std::move(function), members, Detail::kAll));
   }
   std::sort(inventory.devices.begin(), inventory.devices.end(),
             [](const Device& a, const Device& b) { return a.address() < b.address(); });
@@ -110,7 +110,8 @@ Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address) {
   const std::string name = address.ToString();
   const std::string path = root.Path(absl::StrCat(kBusFolder, "/", name));
   const Result<Folder> folder = Folder::Open(path);
-  Result<Function> self = folder.ok() ? ReadFunction(*folder, address) : folder.status();
+  Result<Function> self =
+      folder.ok() ? ReadFunction(*folder, address, Detail::kHandover) : folder.status();
   if (!self.ok()) return Annotate(Explain(path, self.status()), path);
   if (!self->IsGpu() && !self->IsNvSwitch())
     return absl::FailedPreconditionError(
@@ -125,7 +126,7 @@ Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address) {
       members.merge(linked);
     }
   }
-  return WithGroup(root, *std::move(self), members);
+  return WithGroup(root, *std::move(self), members, Detail::kHandover);
 }
 
 }  // namespace switchyard::pci

@@ -39,12 +39,12 @@ struct Function {
   PciAddress address;
   std::uint32_t class_code = 0;  // 24 bits, as in the file "class": 0x030200
   std::uint16_t vendor = 0;
-  std::uint16_t device = 0;
+  std::uint16_t device = 0;              // filled by Scan only
   std::optional<std::string> driver;     // name of the bound driver
   bool on_vfio = false;                  // that driver is vfio-pci or a variant (exposes vfio-dev)
   std::optional<std::string> vfio_cdev;  // "vfio3" where vfio-dev/vfio3/dev exists
   std::optional<int> iommu_group;
-  std::optional<int> numa_node;  // absent for -1
+  std::optional<int> numa_node;  // absent for -1; filled by Scan only
   std::vector<Bar> bars;         // filled by Scan only
 
   // Classes 0x0300 and 0x0302 / 0x0680 of vendor 10de; 0x0604 of anybody.
@@ -86,8 +86,9 @@ struct Inventory {
 // Everything under <root>/sys/bus/pci/devices. Fails only if that folder can't be listed.
 [[nodiscard]] Result<Inventory> Scan(const HostRoot& root);
 
-// One device and its group, without BARs: few system calls, for the moment of Allocate. kNotFound:
-// the device is gone. A device that is there but not ready is returned, with its problem.
+// One device and its group at the moment of Allocate, with few system calls: without BARs, NUMA
+// nodes and device ids. kNotFound: the device is gone. A device that is there but not ready is
+// returned, with its problem.
 [[nodiscard]] Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address);
 
 }  // namespace switchyard::pci
