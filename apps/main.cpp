@@ -43,11 +43,12 @@ std::vector<Command> Commands() {
 // The parser's tree, and what it found.
 class CommandLine {
  public:
-  CommandLine() : app_("Hands GPUs to virtual machines by whole NVLink partitions.", "switchyard") {
+  explicit CommandLine(absl::string_view called)
+      : app_("Hands GPUs to virtual machines by whole NVLink partitions.", "switchyard") {
     app_.require_subcommand(1);
     app_.footer(std::string("switchyard COMMAND --help has examples.\n") + kExitCodes);
     app_.set_version_flag("--version", SWITCHYARD_VERSION);
-    for (Command& command : commands_) Add(command);
+    for (Command& command : commands_) Add(command, called);
   }
 
   // Returns the command to run, or nothing and the exit code.
@@ -67,7 +68,9 @@ class CommandLine {
   [[nodiscard]] const Arguments& arguments() const { return arguments_; }
 
  private:
-  void Add(const Command& command) {
+  // Options only for the one that is called, by its first word: making all of them takes longer
+  // than the rest of the agent's command line.
+  void Add(const Command& command, absl::string_view called) {
     CLI::App* parent = &app_;
     const std::vector<std::string> words = absl::StrSplit(command.name, ' ');
     if (words.size() == 2) {
@@ -77,6 +80,7 @@ class CommandLine {
     CLI::App* sub = parent->add_subcommand(words.back(), command.summary);
     sub->footer(absl::StrCat(command.details, "\n", kExitCodes));
     sub->callback([this, chosen = &command] { chosen_ = chosen; });
+    if (words.front() != called) return;
     bool writes_file = false;  // its --output is a file; -o is the format all the same
     for (const Option& option : command.options) {
       AddOption(*sub, option);
@@ -179,7 +183,7 @@ int Main(int argc, char** argv) {
   int (*run)(const Arguments&) = nullptr;
   Arguments arguments;
   {
-    CommandLine line;  // its memory is given back before the agent begins
+    CommandLine line(argc > 1 ? argv[1] : "");  // its memory is given back before the agent begins
     const Command* command = line.Parse(argc, argv, exit_code);
     if (command == nullptr) return exit_code;
     run = command->run;
