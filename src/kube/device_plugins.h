@@ -39,8 +39,9 @@ struct DevicePluginsParts {
   EventSink* events = nullptr;
   const Contract* contract = nullptr;
   tenancy::Tenancies* tenancies = nullptr;
-  // Called after the answer to a successful Allocate has left. kubelet may still be recording it:
-  // wait a moment before a PodResources List. On a gRPC thread; must not block. May be empty.
+  // Called once a successful Allocate is answered. The answer may still be on its way, or kubelet
+  // recording it: wait a moment before a PodResources List. On a gRPC thread; must not block. May
+  // be empty.
   absl::AnyInvocable<void() const> after_allocate;
 };
 

@@ -32,21 +32,6 @@ v1beta1::ListAndWatchResponse MakeList(const Resource& resource) {
   return list;
 }
 
-// A call that is answered from the start, and tells when the answer has left.
-class Answered final : public grpc::ServerUnaryReactor {
- public:
-  Answered(grpc::Status status, const std::function<void()>* left) : left_(left) {
-    Finish(std::move(status));
-  }
-  void OnDone() override {
-    if (left_ != nullptr && *left_) (*left_)();
-    delete this;
-  }
-
- private:
-  const std::function<void()>* const left_;
-};
-
 }  // namespace
 
 // One ListAndWatch. Everything but the reactor's own calls is under the server's mutex.
@@ -137,11 +122,16 @@ class PluginServer::Service final : public v1beta1::DevicePlugin::CallbackServic
     return reactor;
   }
 
-  grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext*,
+  // Finish hands the answer to the kernel, or to gRPC to send; nothing of the call may be used
+  // afterwards.
+  grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context,
                                      const v1beta1::AllocateRequest* request,
                                      v1beta1::AllocateResponse* response) override {
     const Status status = kube::Allocate(server_.parts_, *server_.resource(), *request, *response);
-    return new Answered(ToGrpc(status), status.ok() ? &server_.hooks_.after_allocate : nullptr);
+    auto* reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpc(status));
+    if (status.ok() && server_.hooks_.after_allocate) server_.hooks_.after_allocate();
+    return reactor;
   }
 
   grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext* context,

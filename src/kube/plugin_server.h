@@ -32,7 +32,7 @@ class PluginServer {
  public:
   struct Hooks {
     std::function<void()> stream_changed;  // one came or ended; must not block
-    std::function<void()> after_allocate;  // the answer to a successful Allocate has left
+    std::function<void()> after_allocate;  // a successful Allocate was handed to gRPC to send
   };
 
   // Listens on <folder>/<name>, readable and writable by root only.
