@@ -58,16 +58,16 @@ function(unit_test name)
     SWITCHYARD_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
     SWITCHYARD_LIB_DIR="${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gmock_main)
-  set(labels unit)
+  set(label unit)
   if(name IN_LIST HOUSE_THREADED)
-    list(APPEND labels threads)
+    set(label threads)
     add_dependencies(tsan_tests ${name})
   endif()
   if("$ENV{CI}" STREQUAL "true")  # a missing component is a failure there
     list(APPEND ARG_PROPERTIES FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
   endif()
   gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120 LABELS "${labels}" ${ARG_PROPERTIES})
+    DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120 LABELS ${label} ${ARG_PROPERTIES})
 endfunction()
 
 add_test(NAME house.includes

@@ -115,7 +115,7 @@ class Agent::Impl {
   }
   void CloseState() { store_.reset(); }
 
-  Status MakeCore() {
+  Status MakeParts() {
     if (config_.fabric.mode != tenancy::FabricMode::kOff) {
       helper_ = std::make_unique<fabric::FabricHelper>(
           fabric::HelperOptions{helper_command_, config_.fabric.address, config_.fabric.library,
@@ -127,15 +127,6 @@ class Agent::Impl {
         tenancy::Parts{&clock_, &metrics_, store_.get(), helper_.get()});
     ASSIGN_OR_RETURN(contract_, MakeContract(config_));
     catalogue_ = std::make_unique<kube::Catalogue>(*contract_, store_.get(), metrics_);
-    return OkStatus();
-  }
-  void DropCore() {
-    catalogue_.reset();
-    tenancies_.reset();
-    helper_.reset();
-  }
-
-  Status Register() {
     kube::DevicePluginsOptions options;
     options.folder = config_.paths.device_plugins;
     plugins_ = std::make_unique<kube::DevicePlugins>(
@@ -151,6 +142,18 @@ class Agent::Impl {
         Background::Parts{&clock_, &metrics_, tenancies_.get(), catalogue_.get(), plugins_.get(),
                           pod_resources_.get(), helper_.get()},
         contract_->WritesCdi());
+    return OkStatus();
+  }
+  void DropParts() {
+    background_.reset();
+    pod_resources_.reset();
+    plugins_.reset();
+    catalogue_.reset();
+    tenancies_.reset();
+    helper_.reset();
+  }
+
+  Status Register() {
     background_->ScanOnce();
     if (helper_ != nullptr && !tenancies_->View().known) {
       background_->ReadFabricFirst(kFirstReadPatience);
@@ -174,11 +177,7 @@ class Agent::Impl {
                      "without regard to partitions; set fabric.mode to advise",
                      {{"signs", absl::StrJoin(hints, "; ")}}});
   }
-  void Unregister() {
-    plugins_->Stop();
-    background_.reset();
-    plugins_.reset();
-  }
+  void Unregister() { plugins_->Stop(); }
 
   Status StartBackground() {
     background_->Start();
@@ -222,14 +221,15 @@ class Agent::Impl {
   std::string http_address_;
 };
 
-// The whole life of the agent: started from top to bottom, stopped from bottom to top.
+// The whole life of the agent: started from top to bottom, stopped from bottom to top. What can
+// fail for a reason of its own comes before kubelet hears of us: no devices that come and go.
 const std::array<Agent::Impl::Step, 6> Agent::Impl::kSteps = {{
     {"taking the node's owner lock", &Impl::TakeOwnership, &Impl::GiveUpOwnership},
     {"opening the state", &Impl::OpenState, &Impl::CloseState},
-    {"making the core", &Impl::MakeCore, &Impl::DropCore},
+    {"making the parts", &Impl::MakeParts, &Impl::DropParts},
+    {"serving HTTP", &Impl::ServeHttp, &Impl::StopHttp},
     {"offering the devices to kubelet", &Impl::Register, &Impl::Unregister},
     {"starting the background work", &Impl::StartBackground, &Impl::StopBackground},
-    {"serving HTTP", &Impl::ServeHttp, &Impl::StopHttp},
 }};
 
 Agent::Agent(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

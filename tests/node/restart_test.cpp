@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Restarts and absences, in any order: of kubelet, the agent, Fabric Manager.
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
-#include <signal.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <filesystem>
 
@@ -183,6 +185,23 @@ TEST_F(RestartTest, EnforceIsRefusedUntilItExists) {
   EXPECT_NE(agent_->Wait(kPatience).value_or(0), 0);
   EXPECT_THAT(agent_->Output(), HasSubstr("enforce"));
   EXPECT_THAT(agent_->Output(), HasSubstr("advise"));
+}
+
+TEST_F(RestartTest, ATakenHttpAddressStopsTheStartBeforeKubeletHearsOfIt) {
+  MakeNode();
+  const UniqueFd taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(::bind(taken.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(taken.get(), 1), 0);
+  ASSERT_EQ(::getsockname(taken.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string text = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  StartAgent({{"http.address", absl::StrCat("\"", text, "\"")}}, /*wait=*/false);
+  EXPECT_EQ(agent_->Wait(kPatience), 1);
+  EXPECT_THAT(agent_->Output(), HasSubstr(text));
+  EXPECT_EQ(node_->kubelet().calls().counts().registers, 0);
 }
 
 TEST_F(RestartTest, OffOnANodeWithAFabricIsWarnedOf) {
