@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // agent_bench AGENT FLOOR_SERVER [CALLS]: the real agent on a simulated node, beside the floor
 // server, in interleaved runs: latency of GetPreferredAllocation and Allocate(2), exec to
-// registered, idle memory. Each figure is the median of five runs; ratios are made within a run.
+// registered, idle memory. Each figure is the median of five runs; ratios are made within a run, in
+// which the calls alternate in small blocks, so that whatever else the machine does hits them
+// alike.
 
 #include <grpcpp/grpcpp.h>
 #include <stdlib.h>
@@ -29,6 +31,7 @@ using Seconds = std::chrono::duration<double>;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kRuns = 5;
+constexpr int kBlock = 100;  // calls of one kind in a row
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
 double Median(std::vector<double> values) {
@@ -41,21 +44,32 @@ struct Latency {
   double p99 = 0;
 };
 
-Latency Measure(int calls, const std::function<grpc::Status()>& call) {
-  std::vector<double> times;
-  for (int i = 0; i < calls / 10; ++i) (void)call();  // warm
-  for (int i = 0; i < calls; ++i) {
-    const auto start = SteadyClock::now();
-    const grpc::Status status = call();
-    times.push_back(Seconds(SteadyClock::now() - start).count() * 1e6);
-    if (!status.ok()) {
-      std::cerr << "the call failed: " << status.error_message() << "\n";
-      std::exit(1);
+// One kind of call and how long each took, in microseconds.
+class Caller {
+ public:
+  explicit Caller(std::function<grpc::Status()> call) : call_(std::move(call)) {}
+
+  void Call(int times) {
+    for (int i = 0; i < times; ++i) {
+      const auto start = SteadyClock::now();
+      const grpc::Status status = call_();
+      times_.push_back(Seconds(SteadyClock::now() - start).count() * 1e6);
+      if (!status.ok()) {
+        std::cerr << "the call failed: " << status.error_message() << "\n";
+        std::exit(1);
+      }
     }
   }
-  std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times[times.size() * 99 / 100]};
-}
+  void Forget() { times_.clear(); }  // what only warmed up
+  Latency Result() {
+    std::sort(times_.begin(), times_.end());
+    return {times_[times_.size() / 2], times_[times_.size() * 99 / 100]};
+  }
+
+ private:
+  std::function<grpc::Status()> call_;
+  std::vector<double> times_;
+};
 
 // Proportional set size of a process in KiB.
 double Pss(pid_t pid) {
@@ -94,7 +108,7 @@ class Bench {
     options.dir = absl::StrCat(folder_, "/node");
     ASSIGN_OR_RETURN(node_, SimNode::Create(options));
     RETURN_IF_ERROR(
-        WriteFileAtomically(Config(), node_->AgentYaml({{"http.address", "\"127.0.0.1:0\""}, {"log.level", std::getenv("BENCH_LOG") ? std::getenv("BENCH_LOG") : "info"}})));
+        WriteFileAtomically(Config(), node_->AgentYaml({{"http.address", "\"127.0.0.1:0\""}})));
     for (int run = 0; run < kRuns; ++run) RETURN_IF_ERROR(OneRun());
     Report();
     return OkStatus();
@@ -130,6 +144,10 @@ class Bench {
     floor_start_.push_back(floor_start * 1e3);
     agent_start_.push_back(agent_start * 1e3);
 
+    double pss = Pss(agent->pid());
+    for (const pid_t child : Children(agent->pid())) pss += Pss(child);
+    pss_mb_.push_back(pss * 1024 / 1e6);
+
     const auto agent_stub = Stub(AgentSocket());
     const auto floor_stub = Stub(floor_socket);
     const auto allocate = [this](v1beta1::DevicePlugin::Stub& stub) {
@@ -152,18 +170,24 @@ class Bench {
       v1beta1::PreferredAllocationResponse response;
       return stub.GetPreferredAllocation(&context, request, &response);
     };
-    const Latency floor_latency = Measure(calls_, [&] { return allocate(*floor_stub); });
-    const Latency prefer_latency = Measure(calls_, [&] { return prefer(*agent_stub); });
-    const Latency allocate_latency = Measure(calls_, [&] { return allocate(*agent_stub); });
+    Caller floor_calls([&] { return allocate(*floor_stub); });
+    Caller prefer_calls([&] { return prefer(*agent_stub); });
+    Caller allocate_calls([&] { return allocate(*agent_stub); });
+    for (int done = -kBlock; done < calls_; done += kBlock) {
+      for (Caller* caller : {&floor_calls, &prefer_calls, &allocate_calls}) {
+        caller->Call(kBlock);
+        if (done < 0) caller->Forget();
+      }
+    }
+    const Latency floor_latency = floor_calls.Result();
+    const Latency prefer_latency = prefer_calls.Result();
+    const Latency allocate_latency = allocate_calls.Result();
     floor_.push_back(floor_latency);
     prefer_.push_back(prefer_latency);
     allocate_.push_back(allocate_latency);
     prefer_ratio_.push_back(prefer_latency.p50 / floor_latency.p50);
     allocate_ratio_.push_back(allocate_latency.p50 / floor_latency.p50);
 
-    double pss = Pss(agent->pid());
-    for (const pid_t child : Children(agent->pid())) pss += Pss(child);
-    pss_mb_.push_back(pss / 1024);
     if (agent->Stop() != 0) return absl::InternalError("the agent did not stop cleanly");
     return OkStatus();
   }
@@ -205,7 +229,7 @@ class Bench {
     std::printf("| Allocate(2) p99 | %.0f us | %.0f us | | |\n", floor.p99, allocate.p99);
     std::printf("| exec to listening / registered | %.1f ms | %.1f ms | %.2f | 3 |\n",
                 Median(floor_start_), Median(agent_start_), Median(start_ratio_));
-    std::printf("| idle memory, agent and helper (sum of PSS) | | %.1f MiB | | 14 MB |\n",
+    std::printf("| idle memory, agent and helper (sum of PSS) | | %.1f MB | | 14 MB |\n",
                 Median(pss_mb_));
     std::printf("| stripped binary | | %.1f MB | | 14 MB |\n",
                 static_cast<double>(std::filesystem::file_size(agent_binary_)) / 1e6);
