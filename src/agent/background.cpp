@@ -15,6 +15,8 @@ constexpr absl::Duration kAssignmentsInterval = absl::Seconds(10);
 // kubelet records an allocation after our answer has arrived; a List before that can make it forget
 // the allocation (kubernetes#137534).
 constexpr absl::Duration kAfterAllocate = absl::Milliseconds(500);
+// With a remembered list there is no haste: registration has the machine to itself.
+constexpr absl::Duration kAfterRegistration = absl::Milliseconds(200);
 constexpr absl::Duration kWhileAdmitting = absl::Milliseconds(100);
 
 }  // namespace
@@ -23,7 +25,8 @@ Background::Background(const Config& config, Parts parts, bool writes_cdi)
     : config_(config),
       parts_(parts),
       writes_cdi_(writes_cdi),
-      last_allocate_ns_(absl::ToInt64Nanoseconds(parts.clock->Monotonic() - kAfterAllocate)),
+      // As if one had just been: kubelet is busy with our registration first.
+      last_allocate_ns_(absl::ToInt64Nanoseconds(parts.clock->Monotonic())),
       uevents_(pci::UeventSocket::Open()) {}
 
 void Background::ScanOnce() {
@@ -80,13 +83,14 @@ void Background::ReportCdi(const Status& status) {
 }
 
 void Background::ReadFabricFirst(absl::Duration patience) {
-  StartFabricWorker();
+  StartFabricWorker(absl::ZeroDuration());
   fabric_was_read_.WaitFor(*parts_.clock, patience);
 }
 
-void Background::StartFabricWorker() {
+void Background::StartFabricWorker(absl::Duration delay) {
   if (parts_.helper == nullptr || fabric_worker_ != nullptr) return;
-  fabric_worker_ = std::make_unique<Worker>("fabric", *parts_.clock, [this] {
+  fabric_worker_ = std::make_unique<Worker>("fabric", *parts_.clock, [this, delay]() mutable {
+    if (delay > absl::ZeroDuration()) return std::exchange(delay, absl::ZeroDuration());
     parts_.tenancies->RefreshFabric();
     fabric_was_read_.Notify();
     return config_.fabric.probe_interval;
@@ -110,7 +114,7 @@ void Background::Start() {
                                         uevents_.status().message()),
                            {}});
   }
-  StartFabricWorker();
+  StartFabricWorker(kAfterRegistration);
   auto assignments =
       std::make_unique<Worker>("assignments", *parts_.clock, [this] { return AssignmentsStep(); });
   absl::MutexLock lock(&mutex_);

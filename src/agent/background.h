@@ -59,7 +59,7 @@ class Background {
   [[nodiscard]] std::string scan_error() const;
 
  private:
-  void StartFabricWorker();
+  void StartFabricWorker(absl::Duration delay);
   absl::Duration AssignmentsStep();
   void ReportProblems(const pci::Inventory& inventory);
   void ReportCdi(const Status& status);

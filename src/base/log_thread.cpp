@@ -32,36 +32,38 @@ LogThread::LogThread() : thread_([this] { Run(); }) { SendLinesTo(this); }
 LogThread::~LogThread() {
   SendLinesTo(nullptr);
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
+  changed_.notify_one();
   thread_.join();
 }
 
 void LogThread::Append(absl::string_view line, bool urgent) {
-  absl::MutexLock lock(&mutex_);
-  if (waiting_.size() + line.size() > kMaxWaiting) {
-    ++dropped_;
-    return;
+  bool wake;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() + line.size() > kMaxWaiting) {
+      ++dropped_;
+      return;
+    }
+    wake = waiting_.empty() || urgent;  // else the thread is gathering already
+    absl::StrAppend(&waiting_, line);
+    urgent_ = urgent_ || urgent;
   }
-  absl::StrAppend(&waiting_, line);
-  urgent_ = urgent_ || urgent;
+  if (wake) changed_.notify_one();
 }
 
 void LogThread::Run() {
   ::pthread_setname_np(::pthread_self(), "log");
-  const auto something = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return stopping_ || !waiting_.empty();
-  };
-  const auto at_once = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return stopping_ || urgent_; };
   std::string text;
   for (bool last = false; !last;) {
     int dropped = 0;
     text.clear();
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(&something));
-      (void)mutex_.AwaitWithTimeout(absl::Condition(&at_once), kGather);
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      changed_.wait_for(lock, kGather, [this] { return stopping_ || urgent_; });
       last = stopping_;
       urgent_ = false;
       text.swap(waiting_);

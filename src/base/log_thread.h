@@ -9,19 +9,19 @@
 // Bounded: with a MiB waiting, new lines are dropped, and a line says how many. Lines up to
 // kGather old are lost if the process is killed.
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
 #include <thread>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 
 namespace switchyard {
 
 class LogThread {
  public:
-  static constexpr absl::Duration kGather = absl::Milliseconds(10);
+  static constexpr std::chrono::milliseconds kGather{10};
 
   LogThread();
   ~LogThread();
@@ -34,11 +34,13 @@ class LogThread {
  private:
   void Run();
 
-  absl::Mutex mutex_;
-  std::string waiting_ ABSL_GUARDED_BY(mutex_);
-  int dropped_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool urgent_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Not absl's: its timed waits follow the wall clock, and a clock set back must not stop the log.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string waiting_;  // this and the rest: under mutex_
+  int dropped_ = 0;
+  bool urgent_ = false;
+  bool stopping_ = false;
   std::thread thread_;
 };
 

@@ -126,7 +126,9 @@ Result<Function> ReadFunction(const Folder& folder, const PciAddress& address, D
   if (function.driver.has_value()) {
     function.on_vfio =
         std::find(kVfioDrivers.begin(), kVfioDrivers.end(), *function.driver) != kVfioDrivers.end();
-    RETURN_IF_ERROR(ReadVfioDev(folder, function));
+    if (detail != Detail::kLegacyHandover || !function.on_vfio) {
+      RETURN_IF_ERROR(ReadVfioDev(folder, function));
+    }
   }
   return function;
 }

@@ -21,8 +21,11 @@ namespace switchyard::pci {
 
 // How much of a function is read. Each file costs three system calls, and Allocate waits for them.
 enum class Detail {
-  kAll,      // all but the BARs. The NUMA node must be there for GPUs and NVSwitches
-  kHandover  // what decides whether it can be handed over, and as what: no device id, no NUMA node
+  kAll,       // all but the BARs. The NUMA node must be there for GPUs and NVSwitches
+  kHandover,  // what decides whether it can be handed over, and as what: no device id, no NUMA node
+  // The same on a host without iommufd, where a function has no use for a cdev: on a driver that is
+  // known to be a vfio driver, vfio-dev is not looked at.
+  kLegacyHandover
 };
 [[nodiscard]] Result<Function> ReadFunction(const Folder& function, const PciAddress& address,
                                             Detail detail);

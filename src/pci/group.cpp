@@ -61,13 +61,6 @@ bool IsFolder(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-bool HostHasIommufd(const HostRoot& root) {
-  if (::access(root.Path("dev/iommu").c_str(), F_OK) == 0) return true;
-  // A copy of somebody's /sys has no dev/.
-  return !IsFolder(root.Path("dev")) &&
-         ::access(root.Path("sys/class/misc/iommu").c_str(), F_OK) == 0;
-}
-
 std::optional<std::string> Join(const std::vector<std::string>& reasons) {
   if (reasons.empty()) return std::nullopt;
   const size_t shown = std::min(reasons.size(), kMaxReasons);
@@ -78,6 +71,13 @@ std::optional<std::string> Join(const std::vector<std::string>& reasons) {
 }
 
 }  // namespace
+
+bool HostHasIommufd(const HostRoot& root) {
+  if (::access(root.Path("dev/iommu").c_str(), F_OK) == 0) return true;
+  // A copy of somebody's /sys has no dev/.
+  return !IsFolder(root.Path("dev")) &&
+         ::access(root.Path("sys/class/misc/iommu").c_str(), F_OK) == 0;
+}
 
 std::set<std::string> ListedInGroup(const HostRoot& root, int group) {
   const Result<std::vector<std::string>> names =

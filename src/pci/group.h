@@ -16,6 +16,9 @@ namespace switchyard::pci {
 
 inline constexpr absl::string_view kBusFolder = "sys/bus/pci/devices";
 
+// Whether devices with a cdev can be handed over by it: /dev/iommu exists.
+[[nodiscard]] bool HostHasIommufd(const HostRoot& root);
+
 // Names under sys/kernel/iommu_groups/<group>/devices; none if that can't be listed.
 [[nodiscard]] std::set<std::string> ListedInGroup(const HostRoot& root, int group);
 

@@ -208,7 +208,17 @@ class ReadDeviceTest : public GroupTest {
   Result<Device> Now() { return ReadDevice(tree_.root(), *PciAddress::Parse(kGpu)); }
 };
 
+TEST_F(ReadDeviceTest, WithoutIommufdACdevIsOfNoUse) {
+  tree_.SetVfio(kGpu, 3);
+  EXPECT_EQ(Now()->self.vfio_cdev, std::nullopt);
+  EXPECT_EQ(Now()->backend, Backend::kLegacy);
+  tree_.AddIommufd();
+  EXPECT_THAT(Now()->self.vfio_cdev, Optional(Eq("vfio3")));
+  EXPECT_EQ(Now()->backend, Backend::kIommufd);
+}
+
 TEST_F(ReadDeviceTest, NumbersAreThoseOfThisMoment) {
+  tree_.AddIommufd();
   tree_.SetVfio(kGpu, 3);
   EXPECT_THAT(Now()->self.iommu_group, Optional(12));
   tree_.SetGroup(kGpu, 125);

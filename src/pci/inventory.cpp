@@ -110,8 +110,8 @@ Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address) {
   const std::string name = address.ToString();
   const std::string path = root.Path(absl::StrCat(kBusFolder, "/", name));
   const Result<Folder> folder = Folder::Open(path);
-  Result<Function> self =
-      folder.ok() ? ReadFunction(*folder, address, Detail::kHandover) : folder.status();
+  const Detail detail = HostHasIommufd(root) ? Detail::kHandover : Detail::kLegacyHandover;
+  Result<Function> self = folder.ok() ? ReadFunction(*folder, address, detail) : folder.status();
   if (!self.ok()) return Annotate(Explain(path, self.status()), path);
   if (!self->IsGpu() && !self->IsNvSwitch())
     return absl::FailedPreconditionError(
@@ -126,7 +126,7 @@ Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address) {
       members.merge(linked);
     }
   }
-  return WithGroup(root, *std::move(self), members, Detail::kHandover);
+  return WithGroup(root, *std::move(self), members, detail);
 }
 
 }  // namespace switchyard::pci

@@ -87,8 +87,8 @@ struct Inventory {
 [[nodiscard]] Result<Inventory> Scan(const HostRoot& root);
 
 // One device and its group at the moment of Allocate, with few system calls: without BARs, NUMA
-// nodes and device ids. kNotFound: the device is gone. A device that is there but not ready is
-// returned, with its problem.
+// nodes and device ids, and without cdevs where the host has no iommufd. kNotFound: the device is
+// gone. A device that is there but not ready is returned, with its problem.
 [[nodiscard]] Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address);
 
 }  // namespace switchyard::pci
