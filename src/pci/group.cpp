@@ -31,8 +31,12 @@ std::vector<std::string> OwnReasons(const Function& self) {
   if (!self.driver.has_value()) {
     reasons.push_back("no driver: bind it to vfio-pci");
   } else if (!self.on_vfio) {
-    reasons.push_back(absl::StrCat("on ", *self.driver,
-                                   ", which is no vfio driver: unbind it and bind it to vfio-pci"));
+    reasons.push_back(absl::StrCat(
+        "on ", *self.driver, ", which is no vfio driver: ",
+        self.IsNvSwitch()
+            ? "bind it to vfio-pci only if a VM is to have the NVSwitches; else Fabric "
+              "Manager needs it where it is"
+            : "unbind it and bind it to vfio-pci"));
   }
   return reasons;
 }
