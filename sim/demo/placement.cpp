@@ -62,6 +62,7 @@ std::optional<int> Placement::PartitionOf(const std::set<int>& modules) const {
 
 std::string Placement::Picture() const {
   std::vector<int> order;
+  order.reserve(board_->devices.size());
   for (const BoardDevice& device : board_->devices) order.push_back(device.module);
   const auto place = [&](int module) {
     return std::vector<int>{GroupOf(*board_, 8, module), GroupOf(*board_, 4, module),

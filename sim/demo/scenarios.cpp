@@ -14,6 +14,7 @@ using Kind = DemoStep::Kind;
 // Pods a, b, c... of these sizes, one after another.
 std::vector<DemoStep> Pods(const std::vector<int>& sizes, char first = 'a') {
   std::vector<DemoStep> steps;
+  steps.reserve(sizes.size());
   for (const int size : sizes) steps.push_back({Kind::kAddPod, first++, size});
   return steps;
 }

@@ -78,8 +78,9 @@ void FabricState::ReadList() {
   Result<FabricList> list = parts_.reader->ReadPartitions();
   // Ended by ourselves, to stop or to let somebody else go first: nothing was learned.
   if (absl::IsCancelled(list.status())) return;
+  const Status status = list.status();
   if (!list.ok()) {
-    if (!was_read_ || list.status() != last_read_) ReportDown(list.status());
+    if (!was_read_ || status != last_read_) ReportDown(status);
   } else {
     if (!was_read_ || !last_read_.ok()) {
       to_report_.push_back(
@@ -92,7 +93,7 @@ void FabricState::ReadList() {
     read_at_ = parts_.clock->Now();
     if (!list_ || list_->list != *list) list_ = {*std::move(list), read_at_};
   }
-  last_read_ = list.status();
+  last_read_ = status;
   was_read_ = true;
 }
 
