@@ -99,11 +99,6 @@ Result<ModuleEntries> FabricHelper::ReadModuleIds() {
   return DecodeModules(text);
 }
 
-void FabricHelper::Interrupt() {
-  absl::MutexLock lock(&mutex_);
-  if (in_flight_) channel_->Interrupt();
-}
-
 void FabricHelper::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;

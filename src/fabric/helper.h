@@ -34,9 +34,8 @@ class FabricHelper final : public FabricReader {
   Result<FabricList> ReadPartitions() override;
   Result<ModuleEntries> ReadModuleIds() override;
 
-  // Ends a call in flight (it returns kCancelled) by killing the helper. Any thread.
-  void Interrupt();
-  // The same, and every later call returns kCancelled at once: for the agent's stop. Any thread.
+  // For the agent's stop: ends a call in flight by killing the helper; that call and every later
+  // one return kCancelled. Any thread.
   void Close();
 
  private:

@@ -275,24 +275,6 @@ TEST_F(HelperTest, LatencyBelowTheDeadlineIsWaitedFor) {
   EXPECT_TRUE(helper.ReadPartitions().ok());
 }
 
-TEST_F(HelperTest, InterruptEndsTheCallInFlightOnly) {
-  Up();
-  FabricHelper helper(Options());
-  helper.Interrupt();  // nothing in flight
-  FabricManagerFaults faults;
-  faults.hang = FabricManagerFaults::Hang::kList;
-  manager_->SetFaults(faults);
-  std::thread other([&] {
-    EXPECT_TRUE(manager_->AwaitHeldCall(kLong));
-    helper.Interrupt();
-  });
-  ExpectFailure(helper, StatusCode::kCancelled, "interrupted");
-  other.join();
-  manager_->SetFaults({});
-  EXPECT_TRUE(helper.ReadPartitions().ok()) << "started anew";
-  EXPECT_EQ(Starts().size(), 2u);
-}
-
 TEST_F(HelperTest, CloseEndsTheCallInFlightAndRefusesLaterOnes) {
   Up();
   FabricHelper helper(Options());
