@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The seam to whoever owns the partitions, with the calls that change them: only `enforce` makes
+// them. As in FabricReader: blocking up to a deadline that covers connect, call and re-read
+// together, one thread at a time.
+
+#include <optional>
+#include <span>
+
+#include "base/status.h"
+#include "fabric/fabric_reader.h"
+
+namespace switchyard::fabric {
+
+class FabricControl : public FabricReader {
+ public:
+  // Each is one connection: the call, then the list read again, which is returned and decides: a
+  // success that the list does not show is an error. Already as asked for is a success (Fabric
+  // Manager's code for that differs by generation and is no fault). Codes beyond FabricReader's:
+  //   kInvalidArgument    the partition is not in FM's table
+  //   kAlreadyExists      a GPU of it is in another active partition (named, from the list)
+  //   kUnknown            FM said success and the list does not show it
+  // After kDeadlineExceeded, kAborted, kUnavailable and kUnknown the change may have happened or
+  // may still happen: read the list before deciding anything else.
+  [[nodiscard]] virtual Result<FabricList> Activate(int partition) = 0;
+  [[nodiscard]] virtual Result<FabricList> Deactivate(int partition) = 0;
+  // The answer to a warm restart: all partitions that were active, at most 64; none is a list too.
+  // Never for a cold FM: what that does is undefined.
+  [[nodiscard]] virtual Result<FabricList> SetActivated(std::span<const int> partitions) = 0;
+};
+
+// libnvfm's return code behind an error of this seam; none if the error is not FM's word (no
+// library, deadline, crash). Kept across the helper process.
+[[nodiscard]] std::optional<int> FabricCodeOf(const Status& status);
+
+}  // namespace switchyard::fabric
