@@ -5,6 +5,7 @@
 // PodResources), wired by the agent.
 
 #include <map>
+#include <span>
 #include <string>
 
 #include "base/pci_address.h"
@@ -21,11 +22,35 @@ struct Owner {
 
 using Assignments = std::map<PciAddress, Owner>;
 
+// Devices that must not be offered, each with one sentence: why, and what ends it. Equal texts are
+// one state: an event is made each time a text changes.
+using BlockedDevices = std::map<PciAddress, std::string>;
+
+// Whether an owner still has devices that it was once seen with.
+enum class StillOwns {
+  kYes,      // at least one of them
+  kNo,       // there is no such owner now, or it has none of them
+  kUnknown,  // not answered, or not understood
+};
+
 class AssignmentSource {
  public:
   virtual ~AssignmentSource() = default;
   // Blocks up to a deadline of its own (2 s). One caller at a time.
   [[nodiscard]] virtual Result<Assignments> Read() = 0;
+
+  // Whether `owner` is still there and has any of `devices` at this moment. The only question that
+  // may be asked while an Allocate is in flight (PodResources Get). Bounded like Read; any thread.
+  // An error means that nobody can tell; it is never taken for a no.
+  [[nodiscard]] virtual Result<bool> StillHas(const Owner& owner,
+                                              std::span<const PciAddress> devices) {
+    (void)owner, (void)devices;
+    return absl::UnimplementedError("this source can't be asked for one owner");
+  }
+
+  // One view, never two: kNo says nothing of processes. Unlike Read it may be asked while an
+  // admission runs. Blocks up to a deadline of its own (2 s). Any thread.
+  [[nodiscard]] virtual StillOwns Ask(const Owner& owner, std::span<const PciAddress> devices) = 0;
 };
 
 }  // namespace switchyard::tenancy

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which device stands for which modules: how views that speak of PCI addresses become bits. Made
+// from the inventory and the module map whenever one of them changes. A plain value.
+
+#include <vector>
+
+#include "base/pci_address.h"
+#include "fabric/module_set.h"
+
+namespace switchyard::tenancy {
+
+struct Board {
+  struct Device {
+    PciAddress address;         // as kubelet knows it
+    fabric::ModuleSet modules;  // more than one where GPUs share an IOMMU group
+    bool mapped = true;         // every GPU of it has a module id
+  };
+  std::vector<Device> devices;  // GPUs, ascending address
+
+  [[nodiscard]] const Device* Find(const PciAddress& address) const;
+  // Devices that have a module of `modules`.
+  [[nodiscard]] std::vector<PciAddress> AddressesOf(fabric::ModuleSet modules) const;
+};
+
+}  // namespace switchyard::tenancy
