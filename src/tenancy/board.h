@@ -8,6 +8,7 @@
 
 #include "base/pci_address.h"
 #include "fabric/module_set.h"
+#include "tenancy/record.h"
 
 namespace switchyard::tenancy {
 
@@ -16,10 +17,12 @@ struct Board {
     PciAddress address;         // as kubelet knows it
     fabric::ModuleSet modules;  // more than one where GPUs share an IOMMU group
     bool mapped = true;         // every GPU of it has a module id
+    TenancyDevice nodes;        // as the last scan found it; no functions: not on vfio
   };
   std::vector<Device> devices;  // GPUs, ascending address
 
   [[nodiscard]] const Device* Find(const PciAddress& address) const;
+  [[nodiscard]] fabric::ModuleSet ModulesOf(const PciAddress& address) const;  // none: not there
   // Devices that have a module of `modules`.
   [[nodiscard]] std::vector<PciAddress> AddressesOf(fabric::ModuleSet modules) const;
 };

@@ -120,9 +120,8 @@ class Enforcer {
   [[nodiscard]] std::vector<PlannedAction> PlanReconcile();
 
   // ---- what is so ------------------------------------------------------------------------------
-  // Devices that kubelet must not hand out now, each with the reason. `now`: the devices as they
-  // are at this moment (absent ones are left out).
-  [[nodiscard]] std::map<PciAddress, std::string> Blocked(std::span<const TenancyDevice> now) const;
+  // Devices of the board that kubelet must not hand out now, each with the reason.
+  [[nodiscard]] std::map<PciAddress, std::string> Blocked() const;
   [[nodiscard]] fabric::ModuleSet BusyModules() const;  // of live tenancies
   // By the last list, our own changes included; null until one is known.
   [[nodiscard]] std::shared_ptr<const fabric::PartitionTable> Table() const;

@@ -21,6 +21,7 @@ class Journal {
   struct Content {
     std::vector<TenancyRecord> records;      // ascending id
     std::vector<fabric::ModuleSet> foreign;  // active partitions that were found, not made by us
+    BootId foreign_boot;                     // in which that was so
     // What was there and can't be used, each with key and rule. Whatever they were may run: what
     // is active, listed and held is asked instead.
     std::vector<std::string> lost;
@@ -32,7 +33,9 @@ class Journal {
   [[nodiscard]] virtual Status Write(const TenancyRecord& record) = 0;
   // An unknown id is fine.
   [[nodiscard]] virtual Status Erase(std::uint64_t id) = 0;
-  [[nodiscard]] virtual Status WriteForeign(std::span<const fabric::ModuleSet> foreign) = 0;
+  // Replaces the former ones.
+  [[nodiscard]] virtual Status WriteForeign(std::span<const fabric::ModuleSet> foreign,
+                                            const BootId& boot) = 0;
 };
 
 }  // namespace switchyard::tenancy
