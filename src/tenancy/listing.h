@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The assignment view in modules: what kubelet last said, joined with the board. Plain value.
+
+#include <span>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "fabric/module_set.h"
+#include "tenancy/assignments.h"
+#include "tenancy/board.h"
+
+namespace switchyard::tenancy {
+
+struct Listing {
+  struct Entry {
+    Owner owner;
+    fabric::ModuleSet modules;
+    std::vector<PciAddress> devices;
+  };
+  bool known = false;           // there was an answer since the start
+  absl::Duration read_started;  // monotonic, of the last answer
+  std::vector<Entry> entries;   // one an owner
+  fabric::ModuleSet modules;    // of all entries
+
+  // The owner that has all of `modules`; null if there is none.
+  [[nodiscard]] const Entry* OwnerOfAll(fabric::ModuleSet modules) const;
+};
+
+[[nodiscard]] Listing MakeListing(const Assignments& view, absl::Duration read_started,
+                                  const Board& board);
+
+}  // namespace switchyard::tenancy
