@@ -26,13 +26,6 @@ using Assignments = std::map<PciAddress, Owner>;
 // one state: an event is made each time a text changes.
 using BlockedDevices = std::map<PciAddress, std::string>;
 
-// Whether an owner still has devices that it was once seen with.
-enum class StillOwns {
-  kYes,      // at least one of them
-  kNo,       // there is no such owner now, or it has none of them
-  kUnknown,  // not answered, or not understood
-};
-
 class AssignmentSource {
  public:
   virtual ~AssignmentSource() = default;
@@ -47,10 +40,6 @@ class AssignmentSource {
     (void)owner, (void)devices;
     return absl::UnimplementedError("this source can't be asked for one owner");
   }
-
-  // One view, never two: kNo says nothing of processes. Unlike Read it may be asked while an
-  // admission runs. Blocks up to a deadline of its own (2 s). Any thread.
-  [[nodiscard]] virtual StillOwns Ask(const Owner& owner, std::span<const PciAddress> devices) = 0;
 };
 
 }  // namespace switchyard::tenancy

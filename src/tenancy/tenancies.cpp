@@ -14,7 +14,15 @@
 namespace switchyard::tenancy {
 
 absl::string_view FabricModeName(FabricMode mode) {
-  return mode == FabricMode::kOff ? "off" : "advise";
+  switch (mode) {
+    case FabricMode::kOff:
+      return "off";
+    case FabricMode::kAdvise:
+      return "advise";
+    case FabricMode::kEnforce:
+      return "enforce";
+  }
+  return "off";
 }
 
 // Locks: `admission` is held over kubelet's calls and the reading of the view, `mutex` only to copy
@@ -108,6 +116,8 @@ void Tenancies::Release(std::uint64_t grant_id) {
   state_->holdings.Release(grant_id);
   state_->Recount();
 }
+
+Status Tenancies::PreStart(std::span<const PciAddress> /*devices*/) { return OkStatus(); }
 
 void Tenancies::SetInventory(std::shared_ptr<const pci::Inventory> inventory) {
   absl::MutexLock lock(&state_->mutex);

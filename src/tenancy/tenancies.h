@@ -33,7 +33,7 @@
 
 namespace switchyard::tenancy {
 
-enum class FabricMode { kOff, kAdvise };  // enforce comes with the ledger
+enum class FabricMode { kOff, kAdvise, kEnforce };
 [[nodiscard]] absl::string_view FabricModeName(FabricMode mode);
 
 struct Options {
@@ -83,6 +83,10 @@ class Tenancies {
   // Takes back a grant that was not handed over after all (something later in the same Allocate
   // failed). An unknown id is fine.
   void Release(std::uint64_t grant_id);
+
+  // Before a container starts with these devices, also again after a reboot. An error keeps it from
+  // starting; kubelet tries again.
+  [[nodiscard]] Status PreStart(std::span<const PciAddress> devices);
 
   // The devices as last scanned: health, NUMA nodes, shared groups.
   void SetInventory(std::shared_ptr<const pci::Inventory> inventory);

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,6 +78,14 @@ class FakeSource final : public AssignmentSource {
     ++reads;
     if (while_reading) while_reading();
     return answer;
+  }
+  Result<bool> StillHas(const Owner& owner, std::span<const PciAddress> devices) override {
+    if (!answer.ok()) return answer.status();
+    for (const PciAddress& address : devices) {
+      const auto found = answer->find(address);
+      if (found != answer->end() && found->second == owner) return true;
+    }
+    return false;
   }
   void Assign(const PciAddress& address, const std::string& pod) {
     (*answer)[address] = {"pod", pod};
