@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "pci/function.h"
+#include "pci/reasons.h"
 #include "pci/sysfs.h"
 
 namespace switchyard::pci {
@@ -16,42 +17,6 @@ namespace {
 
 // A group without ACS can hold a whole machine: name this many, count the rest.
 constexpr size_t kMaxReasons = 8;
-
-std::string OfGroup(absl::string_view member, int group) {
-  return absl::StrCat(member, " of IOMMU group ", group);
-}
-
-// Why this device itself can't be opened by a VM's monitor.
-std::vector<std::string> OwnReasons(const Function& self) {
-  std::vector<std::string> reasons;
-  if (!self.iommu_group.has_value())
-    reasons.push_back(
-        "no IOMMU group: enable the IOMMU (VT-d or AMD-Vi in the firmware; intel_iommu=on or "
-        "amd_iommu=on on the kernel's command line)");
-  if (!self.driver.has_value()) {
-    reasons.push_back("no driver: bind it to vfio-pci");
-  } else if (!self.on_vfio) {
-    reasons.push_back(absl::StrCat(
-        "on ", *self.driver, ", which is no vfio driver: ",
-        self.IsNvSwitch()
-            ? "bind it to vfio-pci only if a VM is to have the NVSwitches; else Fabric "
-              "Manager needs it where it is"
-            : "unbind it and bind it to vfio-pci"));
-  }
-  return reasons;
-}
-
-// Why this member keeps the group from a VM; absent if it doesn't.
-std::optional<std::string> MemberReason(const Function& member, int group) {
-  if (member.iommu_group.has_value() && *member.iommu_group != group)
-    return absl::StrCat(OfGroup(member.address.ToString(), group),
-                        " says itself that it is in group ", *member.iommu_group,
-                        ": look again, and if it stays so, this is no faithful copy of sysfs");
-  if (!member.driver.has_value() || member.on_vfio || *member.driver == "pci-stub")
-    return std::nullopt;
-  return absl::StrCat(OfGroup(member.address.ToString(), group), " is on ", *member.driver,
-                      ": a VM can't have the group; bind it to vfio-pci or unbind it");
-}
 
 Result<Function> ReadMember(const HostRoot& root, const std::string& name, Detail detail) {
   ASSIGN_OR_RETURN(const PciAddress address, PciAddress::Parse(name));
@@ -108,7 +73,7 @@ Result<std::set<std::string>> LinkedToGroup(const HostRoot& root, int group) {
 Device WithGroup(const HostRoot& root, Function self, const std::set<std::string>& names,
                  Detail detail) {
   Device device;
-  std::vector<std::string> reasons = OwnReasons(self);
+  std::vector<std::string> reasons = OwnReasons(root, self);
   const std::string own_name = self.address.ToString();
   device.members.push_back(self);
   for (const std::string& name : names) {

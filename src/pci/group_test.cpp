@@ -82,6 +82,33 @@ TEST_F(GroupTest, ACompanionOnVfioOrStubOrNothingLeavesTheGroupToAVm) {
   EXPECT_TRUE(Read().ready());
 }
 
+// Seen of Linux 6.12 (tests/kernel): for as long as somebody has the device open.
+TEST_F(GroupTest, ADeviceThatIsBeingTakenFromItsDriverIsNotOneWithoutADriver) {
+  tree_.SetDriver(kGpu, std::nullopt);
+  tree_.SetFile(kGpu, "uevent", "DRIVER=vfio-pci\nPCI_CLASS=30200\n");
+  EXPECT_THAT(Read().problem, Optional(HasSubstr("being taken from vfio-pci")));
+  tree_.SetFile(kGpu, "uevent", "PCI_CLASS=30200\n");
+  EXPECT_THAT(Read().problem, Optional(HasSubstr("no driver")));
+}
+
+// The same, for as long as the driver's probe takes.
+TEST_F(GroupTest, ADeviceIsReadyOnceItsVfioDriverHasMadeItAVfioDevice) {
+  EXPECT_TRUE(Read().ready()) << "a kernel before 6.1: nothing else to look at";
+  tree_.Write("sys/class/vfio-dev/vfio9/uevent", "");
+  EXPECT_THAT(Read().problem, Optional(HasSubstr("being bound to vfio-pci")));
+  tree_.SetVfio(kGpu, 9, /*cdev=*/false);
+  EXPECT_TRUE(Read().ready());
+  tree_.SetVfio(kGpu, 9);
+  EXPECT_TRUE(Read().ready());
+}
+
+TEST_F(GroupTest, TheGroupOfTheUnsafeModeIsNone) {
+  tree_.Write("sys/kernel/iommu_groups/12/name", "vfio-noiommu\n");
+  EXPECT_THAT(Read().problem, Optional(HasSubstr("unsafe no-IOMMU mode")));
+  tree_.Write("sys/kernel/iommu_groups/12/name", "another\n");
+  EXPECT_TRUE(Read().ready());
+}
+
 TEST_F(GroupTest, AllFourFunctionsOfAGpuAreMembersABridgeIsNot) {
   AddAudio("vfio-pci");
   tree_.AddFunction({.address = "0000:01:00.2", .class_code = 0x0c0330, .group = 12});

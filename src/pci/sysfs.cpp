@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pci/sysfs.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "pci/folder_names.h"
 
 namespace switchyard::pci {
 namespace {
@@ -23,23 +23,15 @@ Status FileError(int error, absl::string_view name) {
   return ErrnoError(error, name);
 }
 
-// getdents64(2) itself: opendir(3) would add three system calls and 32 KiB of heap to each.
 Result<std::vector<std::string>> ListAt(int at, const char* name) {
   const UniqueFd fd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return FileError(errno, name);
   std::vector<std::string> names;
-  alignas(dirent64) char buffer[kPage];
-  while (true) {
-    const ssize_t got = ::getdents64(fd.get(), buffer, sizeof(buffer));
-    if (got < 0) return FileError(errno, name);
-    if (got == 0) break;
-    for (ssize_t at_byte = 0; at_byte < got;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(buffer + at_byte);
-      const absl::string_view found = entry->d_name;
-      if (found != "." && found != "..") names.emplace_back(found);
-      at_byte += entry->d_reclen;
-    }
-  }
+  const int error = ForEachName(fd.get(), [&names](const char* found) {
+    names.emplace_back(found);
+    return true;
+  });
+  if (error != 0) return FileError(error, name);
   std::sort(names.begin(), names.end());
   return names;
 }
