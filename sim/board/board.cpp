@@ -248,6 +248,13 @@ const BoardDevice* Board::FindModule(int module) const {
   return nullptr;
 }
 
+const BoardPartition* Board::FindPartition(int id) const {
+  for (const BoardPartition& partition : partitions) {
+    if (partition.id == id) return &partition;
+  }
+  return nullptr;
+}
+
 Result<Board> ParseBoard(absl::string_view json, absl::string_view file_name, std::uint64_t seed) {
   const std::string file(file_name);
   if (json.size() > kMaxBoardBytes) {

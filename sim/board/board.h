@@ -40,7 +40,8 @@ struct Board {
   std::vector<PciAddress> nvswitches;      // none on Blackwell
   std::uint16_t nvswitch_device_id = 0;
 
-  [[nodiscard]] const BoardDevice* FindModule(int module) const;  // null: no such module
+  [[nodiscard]] const BoardDevice* FindModule(int module) const;    // null: no such module
+  [[nodiscard]] const BoardPartition* FindPartition(int id) const;  // null: no such partition
 };
 
 // Reads a board's text. Optional key "devices" ({module, address, numaNode, physicalId, deviceId},

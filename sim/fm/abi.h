@@ -19,7 +19,11 @@ inline constexpr fmReturn FM_UNINITIALIZED = -4;
 inline constexpr fmReturn FM_TIMEOUT = -5;
 inline constexpr fmReturn FM_VERSION_MISMATCH = -6;
 inline constexpr fmReturn FM_IN_USE = -7;
+inline constexpr fmReturn FM_NOT_CONFIGURED = -8;
 inline constexpr fmReturn FM_CONNECTION_NOT_VALID = -9;
+inline constexpr fmReturn FM_PARTITION_ID_IN_USE = -17;
+inline constexpr fmReturn FM_PARTITION_ID_NOT_IN_USE = -18;
+inline constexpr fmReturn FM_RESOURCE_USED_IN_ANOTHER_PARTITION = -24;
 
 struct fmConnectParams {  // version 2; version 1 ends before addressType
   std::uint32_t version;
@@ -56,5 +60,12 @@ struct fmFabricPartitionList {
   fmFabricPartitionInfo partitionInfo[64];
 };
 inline constexpr std::uint32_t kPartitionList = 0x0102030c;
+
+struct fmActivatedFabricPartitionList {
+  std::uint32_t version;
+  std::uint32_t numPartitions;
+  std::uint32_t partitionIds[64];
+};
+inline constexpr std::uint32_t kActivatedList = 0x01000108;
 
 }  // namespace switchyard::sim

@@ -3,57 +3,13 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sim/fm/abi.h"
 #include "sim/fm/listener.h"
-#include "sim/fm/table.h"
 
 namespace switchyard::sim {
 namespace {
-
-template <typename Pod>
-void Append(std::string& bytes, const Pod& pod) {
-  bytes.append(reinterpret_cast<const char*>(&pod), sizeof(pod));
-}
-
-WireServer::Answer Answer(fmReturn code, const fmFabricPartitionList* list = nullptr) {
-  WireReply reply;
-  reply.code = code;
-  reply.payload_bytes = list == nullptr ? 0 : sizeof(*list);
-  WireServer::Answer answer;
-  Append(answer.bytes, reply);
-  if (list != nullptr) Append(answer.bytes, *list);
-  return answer;
-}
-
-WireServer::Answer Held() {
-  WireServer::Answer answer;
-  answer.hold = true;
-  return answer;
-}
-
-WireServer::Answer Crash() {
-  WireReply reply;
-  reply.crash = 1;
-  WireServer::Answer answer;
-  Append(answer.bytes, reply);
-  return answer;
-}
-
-fmReturn CheckConnect(std::uint32_t version, const FabricManagerFaults& faults) {
-  if (faults.connect_code != 0) return faults.connect_code;
-  const bool known = version == kConnectV1 || (version == kConnectV2 && !faults.connect_v1_only);
-  return known ? FM_SUCCESS : FM_VERSION_MISMATCH;
-}
-
-const BoardPartition* Find(const Board& board, int id) {
-  const auto found = std::find_if(board.partitions.begin(), board.partitions.end(),
-                                  [&](const BoardPartition& p) { return p.id == id; });
-  return found == board.partitions.end() ? nullptr : &*found;
-}
 
 Status CheckSize(const Board& board) {
   bool fits = board.partitions.size() <= 64;
@@ -66,14 +22,24 @@ Status CheckSize(const Board& board) {
 }  // namespace
 
 FabricManager::FabricManager(Board board, Options options)
-    : board_(std::move(board)), options_(std::move(options)), tcp_(options_.tcp) {}
+    : board_(std::move(board)),
+      options_(std::move(options)),
+      clock_(options_.clock != nullptr ? *options_.clock : real_clock_),
+      tcp_(options_.tcp),
+      partitions_(board_, options_.return_codes.value_or(ReturnCodesOf(board_))) {}
 
 FabricManager::~FabricManager() { Stop(); }
 
 Status FabricManager::Start() {
+  absl::MutexLock lifecycle_lock(&lifecycle_mutex_);
+  return StartLocked();
+}
+
+Status FabricManager::StartLocked() {
   RETURN_IF_ERROR(CheckSize(board_));
+  if (running()) return OkStatus();
+  window_.reset();  // one that has run out may still be removing the sockets
   absl::MutexLock lock(&mutex_);
-  if (server_ != nullptr) return OkStatus();
   ASSIGN_OR_RETURN(std::vector<WireServer::Listener> listeners, Listen());
   server_ = std::make_unique<WireServer>(
       std::move(listeners),
@@ -82,6 +48,12 @@ Status FabricManager::Start() {
         absl::MutexLock released_lock(&mutex_);
         --held_calls_;
       });
+  up_ = true;
+  if (partitions_.waiting()) {
+    const absl::Duration end = clock_.Monotonic() + kWindow;
+    window_ =
+        std::make_unique<Worker>("sim-fm-window", clock_, [this, end] { return WatchWindow(end); });
+  }
   return OkStatus();
 }
 
@@ -103,7 +75,18 @@ Result<std::vector<WireServer::Listener>> FabricManager::Listen() {
   return listeners;
 }
 
-void FabricManager::Stop() {
+absl::Duration FabricManager::WatchWindow(absl::Duration end) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!partitions_.waiting()) return absl::InfiniteDuration();
+  }
+  const absl::Duration left = end - clock_.Monotonic();
+  if (left > absl::ZeroDuration()) return left;
+  EndServer();
+  return absl::InfiniteDuration();
+}
+
+void FabricManager::EndServer() {
   std::unique_ptr<WireServer> server;
   {
     absl::MutexLock lock(&mutex_);
@@ -114,11 +97,33 @@ void FabricManager::Stop() {
   for (const std::string& path : {options_.unix_socket, options_.internal_socket}) {
     if (!path.empty()) (void)::unlink(path.c_str());
   }
+  absl::MutexLock lock(&mutex_);
+  up_ = false;
+}
+
+void FabricManager::Stop() {
+  absl::MutexLock lifecycle_lock(&lifecycle_mutex_);
+  StopLocked();
+}
+
+void FabricManager::StopLocked() {
+  window_.reset();
+  EndServer();
+}
+
+Status FabricManager::Restart(Kind kind) {
+  absl::MutexLock lifecycle_lock(&lifecycle_mutex_);
+  StopLocked();
+  {
+    absl::MutexLock lock(&mutex_);
+    kind == Kind::kWarm ? partitions_.RestartWarm() : partitions_.RestartCold();
+  }
+  return StartLocked();
 }
 
 bool FabricManager::running() const {
   absl::MutexLock lock(&mutex_);
-  return server_ != nullptr;
+  return up_;
 }
 
 std::string FabricManager::tcp_address() const {
@@ -127,27 +132,28 @@ std::string FabricManager::tcp_address() const {
 }
 
 Status FabricManager::SetActive(const std::set<int>& ids) {
-  std::set<int> modules;
-  for (int id : ids) {
-    const BoardPartition* partition = Find(board_, id);
-    if (partition == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("board ", board_.name, " has no partition ", id));
-    }
-    for (int module : partition->modules) {
-      if (modules.insert(module).second) continue;
-      return absl::InvalidArgumentError(absl::StrCat("partition ", id, " shares module ", module,
-                                                     " with another one that is to be active"));
-    }
-  }
   absl::MutexLock lock(&mutex_);
-  active_ = ids;
-  return OkStatus();
+  return partitions_.SetActive(ids);
 }
 
 std::set<int> FabricManager::active() const {
   absl::MutexLock lock(&mutex_);
-  return active_;
+  return partitions_.active();
+}
+
+std::set<int> FabricManager::routed() const {
+  absl::MutexLock lock(&mutex_);
+  return partitions_.routed();
+}
+
+bool FabricManager::waiting() const {
+  absl::MutexLock lock(&mutex_);
+  return partitions_.waiting();
+}
+
+std::map<WireCall, int> FabricManager::calls() const {
+  absl::MutexLock lock(&mutex_);
+  return calls_;
 }
 
 void FabricManager::SetFaults(FabricManagerFaults faults) {
@@ -161,36 +167,30 @@ FabricManagerFaults FabricManager::faults() const {
 }
 
 bool FabricManager::AwaitHeldCall(absl::Duration timeout) const {
+  const auto held = [this] {
+    mutex_.AssertReaderHeld();
+    return held_calls_ > 0;
+  };
   absl::MutexLock lock(&mutex_);
-  return mutex_.AwaitWithTimeout(
-      absl::Condition(+[](const int* held) { return *held > 0; }, &held_calls_), timeout);
+  return mutex_.AwaitWithTimeout(absl::Condition(&held), timeout);
 }
 
-WireServer::Answer FabricManager::AnswerTo(const WireRequest& request, bool internal) {
-  using Hang = FabricManagerFaults::Hang;
+bool FabricManager::AwaitActive(const std::set<int>& ids, absl::Duration timeout) const {
+  const auto active = [this, &ids] {
+    mutex_.AssertReaderHeld();
+    return partitions_.active() == ids;
+  };
   absl::MutexLock lock(&mutex_);
-  const bool is_connect = request.call == WireCall::kConnect;
-  if (faults_.hang == (is_connect ? Hang::kConnect : Hang::kList)) {
-    ++held_calls_;
-    return Held();
-  }
-  WireServer::Answer answer;
-  if (is_connect) {
-    answer = Answer(CheckConnect(request.version, faults_));
-  } else if (faults_.crash_library) {
-    answer = Crash();
-  } else if (internal) {
-    answer = Answer(FM_UNINITIALIZED);
-  } else if (faults_.list_code != 0) {
-    answer = Answer(faults_.list_code);
-  } else if (request.version != kPartitionList) {
-    answer = Answer(FM_VERSION_MISMATCH);
-  } else {
-    answer =
-        Answer(FM_SUCCESS, MakeList(board_, active_, options_.zero_pci_bus_ids, faults_).get());
-  }
-  answer.latency = faults_.latency;
-  return answer;
+  return mutex_.AwaitWithTimeout(absl::Condition(&active), timeout);
+}
+
+bool FabricManager::AwaitStopped(absl::Duration timeout) const {
+  const auto stopped = [this] {
+    mutex_.AssertReaderHeld();
+    return !up_;
+  };
+  absl::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(&stopped), timeout);
 }
 
 }  // namespace switchyard::sim

@@ -6,9 +6,11 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "sim/fm/abi.h"
@@ -39,12 +41,16 @@ class NvfmTest : public testing::Test {
     Bind("fmConnect", connect_);
     Bind("fmDisconnect", disconnect_);
     Bind("fmGetSupportedFabricPartitions", list_);
+    Bind("fmActivateFabricPartition", activate_);
+    Bind("fmDeactivateFabricPartition", deactivate_);
+    Bind("fmSetActivatedFabricPartitions", set_activated_);
     char folder[] = "/tmp/swy-nvfm-XXXXXX";
     folder_ = ::mkdtemp(folder);
     manager_ = std::make_unique<FabricManager>(
         Pair(), FabricManager::Options{.tcp = "127.0.0.1:0",
                                        .unix_socket = folder_ + "/fm",
-                                       .internal_socket = folder_ + "/internal"});
+                                       .internal_socket = folder_ + "/internal",
+                                       .clock = &clock_});
     const Status status = manager_->Start();
     EXPECT_TRUE(status.ok()) << status;
   }
@@ -77,12 +83,30 @@ class NvfmTest : public testing::Test {
     return list_(handle_, partitions_.get());
   }
 
+  fmReturn SetActivated(std::vector<std::uint32_t> ids) {
+    fmActivatedFabricPartitionList list{};
+    list.version = kActivatedList;
+    list.numPartitions = static_cast<std::uint32_t>(ids.size());
+    std::copy(ids.begin(), ids.end(), list.partitionIds);
+    return set_activated_(handle_, &list);
+  }
+  // A connection to a Fabric Manager whose faults are these.
+  void ConnectWith(const FabricManagerFaults& faults) {
+    ASSERT_EQ(init_(), 0);
+    ASSERT_EQ(Connect(Params()), 0);
+    manager_->SetFaults(faults);
+  }
+
   void* library_;
   fmReturn (*init_)() = nullptr;
   fmReturn (*shutdown_)() = nullptr;
   fmReturn (*connect_)(fmConnectParams*, fmHandle*) = nullptr;
   fmReturn (*disconnect_)(fmHandle) = nullptr;
   fmReturn (*list_)(fmHandle, fmFabricPartitionList*) = nullptr;
+  fmReturn (*activate_)(fmHandle, std::uint32_t) = nullptr;
+  fmReturn (*deactivate_)(fmHandle, std::uint32_t) = nullptr;
+  fmReturn (*set_activated_)(fmHandle, fmActivatedFabricPartitionList*) = nullptr;
+  SimClock clock_;
   std::string folder_;
   std::unique_ptr<FabricManager> manager_;
   fmHandle handle_ = nullptr;
@@ -118,10 +142,160 @@ TEST_F(NvfmTest, ListsWhatAnOperatorActivated) {
   EXPECT_EQ(List(), -1);
 }
 
-TEST_F(NvfmTest, ActiveSetsThatFmWouldRefuseAreRefused) {
-  EXPECT_EQ(manager_->SetActive({9}).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(manager_->SetActive({1, 2}).code(), absl::StatusCode::kInvalidArgument);
+TEST_F(NvfmTest, ChangesAreRefusedBeforeInitAndOnAClosedHandle) {
+  EXPECT_EQ(activate_(handle_, 1), -4);
+  EXPECT_EQ(deactivate_(handle_, 1), -4);
+  EXPECT_EQ(SetActivated({}), -4);
+  ASSERT_EQ(init_(), 0);
+  EXPECT_EQ(activate_(handle_, 1), -1);
+  EXPECT_EQ(set_activated_(handle_, nullptr), -1);
+  EXPECT_TRUE(manager_->calls().empty());
+}
+
+TEST_F(NvfmTest, ActivatesDeactivatesAndLists) {
+  ConnectWith({});
+  EXPECT_EQ(activate_(handle_, 2), 0);
+  EXPECT_EQ(activate_(handle_, 2), -7);
+  EXPECT_EQ(activate_(handle_, 1), -7);
+  EXPECT_EQ(activate_(handle_, 9), -1);
+  EXPECT_EQ(activate_(handle_, 0xffffffff), -1);
+  ASSERT_EQ(List(), 0);
+  EXPECT_EQ(partitions_->partitionInfo[0].isActive, 0u);
+  EXPECT_EQ(partitions_->partitionInfo[1].isActive, 1u);
+  EXPECT_EQ(deactivate_(handle_, 2), 0);
+  EXPECT_EQ(deactivate_(handle_, 2), -4);
   EXPECT_TRUE(manager_->active().empty());
+  EXPECT_EQ(manager_->calls(), (std::map<WireCall, int>{{WireCall::kConnect, 1},
+                                                        {WireCall::kListPartitions, 1},
+                                                        {WireCall::kActivate, 5},
+                                                        {WireCall::kDeactivate, 2}}));
+}
+
+TEST_F(NvfmTest, TheReturnCodesAreAnOption) {
+  manager_ = std::make_unique<FabricManager>(
+      Pair(), FabricManager::Options{.unix_socket = folder_ + "/fm",
+                                     .return_codes = ReturnCodes::kBlackwell});
+  ASSERT_TRUE(manager_->Start().ok());
+  ConnectWith({});
+  EXPECT_EQ(deactivate_(handle_, 2), -18);
+}
+
+TEST_F(NvfmTest, TheInternalSocketRefusesChangesToo) {
+  ASSERT_EQ(init_(), 0);
+  ASSERT_EQ(Connect(Params(folder_ + "/internal")), 0);
+  EXPECT_EQ(activate_(handle_, 1), -4);
+  EXPECT_EQ(deactivate_(handle_, 1), -4);
+  EXPECT_EQ(SetActivated({}), -4);
+  EXPECT_TRUE(manager_->active().empty());
+}
+
+TEST_F(NvfmTest, AWarmRestartWaitsForTheListAndRefusesEverythingElse) {
+  ASSERT_TRUE(manager_->SetActive({2, 3}).ok());
+  ASSERT_EQ(init_(), 0);
+  ASSERT_EQ(Connect(Params()), 0);
+  ASSERT_TRUE(manager_->Restart(FabricManager::Kind::kWarm).ok());
+  EXPECT_EQ(List(), -9) << "the connection of before";
+  ASSERT_EQ(Connect(Params()), 0);
+  EXPECT_EQ(List(), -8);
+  EXPECT_EQ(activate_(handle_, 2), -8);
+  EXPECT_EQ(deactivate_(handle_, 2), -8);
+  FabricManagerFaults faults;
+  faults.waiting_code = -22;
+  manager_->SetFaults(faults);
+  EXPECT_EQ(List(), -22);
+  fmActivatedFabricPartitionList wrong{};
+  wrong.version = 0x02000108;
+  EXPECT_EQ(set_activated_(handle_, &wrong), -6);
+  wrong.numPartitions = 65;
+  EXPECT_EQ(set_activated_(handle_, &wrong), -1);
+  EXPECT_TRUE(manager_->waiting());
+  EXPECT_EQ(SetActivated({2, 3}), 0);
+  EXPECT_EQ(List(), 0);
+  EXPECT_EQ(manager_->routed(), (std::set<int>{2, 3}));
+  clock_.Advance(FabricManager::kWindow * 2);
+  EXPECT_EQ(List(), 0) << "the window is over, and it does not matter any more";
+}
+
+TEST_F(NvfmTest, WithoutTheListItExitsAfterTheWindow) {
+  ASSERT_TRUE(manager_->SetActive({2}).ok());
+  ASSERT_TRUE(manager_->Restart(FabricManager::Kind::kWarm).ok());
+  ASSERT_EQ(init_(), 0);
+  clock_.Advance(FabricManager::kWindow - absl::Milliseconds(1));
+  EXPECT_EQ(Connect(Params()), 0) << "it is still there";
+  clock_.Advance(absl::Milliseconds(1));
+  ASSERT_TRUE(manager_->AwaitStopped(absl::Seconds(60)));
+  EXPECT_FALSE(manager_->running());
+  EXPECT_EQ(Connect(Params()), -9);
+  EXPECT_EQ(manager_->routed(), std::set<int>{2}) << "the switches go on";
+  // Started again it has a new window.
+  ASSERT_TRUE(manager_->Start().ok());
+  EXPECT_TRUE(manager_->waiting());
+  ASSERT_EQ(Connect(Params()), 0);
+  EXPECT_EQ(SetActivated({2}), 0);
+  EXPECT_EQ(manager_->active(), std::set<int>{2});
+}
+
+TEST_F(NvfmTest, AColdRestartForgetsAndRoutesNothing) {
+  ASSERT_TRUE(manager_->SetActive({2}).ok());
+  ASSERT_TRUE(manager_->Restart(FabricManager::Kind::kCold).ok());
+  ConnectWith({});
+  ASSERT_EQ(List(), 0);
+  EXPECT_EQ(partitions_->partitionInfo[1].isActive, 0u);
+  EXPECT_TRUE(manager_->routed().empty());
+  EXPECT_EQ(SetActivated({2}), -2) << "nobody waits for a list";
+  EXPECT_TRUE(manager_->active().empty());
+}
+
+TEST_F(NvfmTest, ARestartFromDownStarts) {
+  manager_->Stop();
+  ASSERT_TRUE(manager_->Restart(FabricManager::Kind::kCold).ok());
+  EXPECT_TRUE(manager_->running());
+}
+
+TEST_F(NvfmTest, ChangesAnswerWithTheCodesTheyAreTold) {
+  FabricManagerFaults faults;
+  faults.change_codes = {{WireCall::kActivate, -10}, {WireCall::kSetActivated, -22}};
+  ConnectWith(faults);
+  EXPECT_EQ(activate_(handle_, 2), -10);
+  EXPECT_EQ(SetActivated({}), -22);
+  EXPECT_EQ(deactivate_(handle_, 2), -4) << "not told";
+  EXPECT_TRUE(manager_->active().empty());
+}
+
+TEST_F(NvfmTest, SuccessMayChangeNothing) {
+  FabricManagerFaults faults;
+  faults.no_effect = true;
+  ASSERT_TRUE(manager_->SetActive({3}).ok());
+  ConnectWith(faults);
+  EXPECT_EQ(activate_(handle_, 2), 0);
+  EXPECT_EQ(deactivate_(handle_, 3), 0);
+  EXPECT_EQ(activate_(handle_, 9), -1);
+  EXPECT_EQ(manager_->active(), std::set<int>{3});
+}
+
+TEST_F(NvfmTest, WhatIsNotListedCantBeActivated) {
+  Board board = Pair();
+  board.identity_by_pci = true;
+  manager_ = std::make_unique<FabricManager>(
+      board, FabricManager::Options{.unix_socket = folder_ + "/fm"});
+  ASSERT_TRUE(manager_->Start().ok());
+  FabricManagerFaults faults;
+  faults.failed_modules = {2};
+  ConnectWith(faults);
+  EXPECT_EQ(activate_(handle_, 1), -1) << "it is not in the list";
+  EXPECT_EQ(activate_(handle_, 2), 0);
+}
+
+TEST_F(NvfmTest, AnotherClientsHandIsRefusedLikeAnyones) {
+  EXPECT_EQ(manager_->Activate(2), 0);
+  EXPECT_EQ(manager_->Activate(1), -7);
+  EXPECT_EQ(manager_->Deactivate(2), 0);
+  ASSERT_TRUE(manager_->Restart(FabricManager::Kind::kWarm).ok());
+  EXPECT_EQ(manager_->Activate(2), -8);
+  EXPECT_EQ(manager_->SetActivated({}), 0);
+  manager_->Stop();
+  EXPECT_EQ(manager_->Activate(2), -9);
+  EXPECT_TRUE(manager_->calls().empty()) << "not over the wire";
 }
 
 TEST_F(NvfmTest, ConnectRefusesWrongParameters) {
@@ -199,6 +373,42 @@ UniqueFd AskToConnect(const std::string& path) {
   request.version = kConnectV2;
   EXPECT_EQ(::send(fd.get(), &request, sizeof(request), 0), static_cast<ssize_t>(sizeof(request)));
   return fd;
+}
+
+// Connects and asks to activate partition 2, and does not wait for that.
+UniqueFd AskToActivate(const std::string& path) {
+  UniqueFd fd = AskToConnect(path);
+  WireReply reply;
+  EXPECT_EQ(::recv(fd.get(), &reply, sizeof(reply), MSG_WAITALL),
+            static_cast<ssize_t>(sizeof(reply)));
+  WireRequest request;
+  request.call = WireCall::kActivate;
+  request.count = 1;
+  request.ids[0] = 2;
+  EXPECT_EQ(::send(fd.get(), &request, sizeof(request), 0), static_cast<ssize_t>(sizeof(request)));
+  return fd;
+}
+
+TEST_F(NvfmTest, ALateChangeIsDoneOnceItsCallerHasGone) {
+  FabricManagerFaults faults;
+  faults.late_changes = true;
+  manager_->SetFaults(faults);
+  UniqueFd held = AskToActivate(folder_ + "/fm");
+  ASSERT_TRUE(manager_->AwaitHeldCall(absl::Seconds(60)));
+  EXPECT_TRUE(manager_->active().empty());
+  held.reset();
+  EXPECT_TRUE(manager_->AwaitActive({2}, absl::Seconds(60)));
+}
+
+TEST_F(NvfmTest, ALateChangeGoesDownWithFabricManager) {
+  FabricManagerFaults faults;
+  faults.late_changes = true;
+  manager_->SetFaults(faults);
+  const UniqueFd held = AskToActivate(folder_ + "/fm");
+  ASSERT_TRUE(manager_->AwaitHeldCall(absl::Seconds(60)));
+  ASSERT_TRUE(manager_->Restart(FabricManager::Kind::kCold).ok());
+  EXPECT_TRUE(manager_->active().empty());
+  EXPECT_FALSE(manager_->AwaitHeldCall(absl::ZeroDuration()));
 }
 
 TEST_F(NvfmTest, OneHeldCallHoldsNoOther) {

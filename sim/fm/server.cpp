@@ -51,6 +51,7 @@ void WireServer::Run() {
       if (Serve(connection, fds[first_connection + i].revents)) {
         open.push_back(std::move(connection));
       } else if (connection.held) {
+        if (connection.when_gone) connection.when_gone();
         released_();
       }
     }
@@ -107,6 +108,7 @@ bool WireServer::Read(Connection& connection) {
   if (request.magic != kWireMagic) return false;
   Answer answer = handler_(request, connection.internal);
   connection.held = answer.hold;
+  connection.when_gone = std::move(answer.when_gone);
   connection.answer = std::move(answer.bytes);
   connection.due = clock_.Monotonic() + answer.latency;
   return true;

@@ -21,6 +21,9 @@ class WireServer {
  public:
   struct Answer {
     bool hold = false;  // never answer
+    // Of a held call: done once its caller has gone, but not when this server ends. Called on the
+    // server's thread.
+    std::function<void()> when_gone = {};
     absl::Duration latency;
     std::string bytes;
   };
@@ -45,6 +48,7 @@ class WireServer {
     bool internal = false;
     std::string request;  // so far
     bool held = false;
+    std::function<void()> when_gone;
     std::string answer;  // what is left to send
     absl::Duration due;  // RealClock::Monotonic
   };

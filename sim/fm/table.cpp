@@ -43,13 +43,6 @@ fmFabricPartitionGpuInfo MakeGpu(const Board& board, const BoardPartition& parti
   return gpu;
 }
 
-bool IsMissing(const Board& board, const BoardPartition& partition,
-               const std::set<int>& failed_modules) {
-  return board.identity_by_pci &&
-         std::any_of(partition.modules.begin(), partition.modules.end(),
-                     [&](int module) { return failed_modules.count(module) > 0; });
-}
-
 void Break(fmFabricPartitionList& list, BrokenTable how) {
   fmFabricPartitionInfo* const partitions = list.partitionInfo;
   if (list.numPartitions < 2) return;
@@ -76,6 +69,13 @@ void Break(fmFabricPartitionList& list, BrokenTable how) {
 
 }  // namespace
 
+bool IsListed(const Board& board, const BoardPartition& partition,
+              const FabricManagerFaults& faults) {
+  return !board.identity_by_pci ||
+         std::none_of(partition.modules.begin(), partition.modules.end(),
+                      [&](int module) { return faults.failed_modules.contains(module); });
+}
+
 std::unique_ptr<fmFabricPartitionList> MakeList(const Board& board, const std::set<int>& active,
                                                 bool zero_pci_bus_ids,
                                                 const FabricManagerFaults& faults) {
@@ -83,7 +83,7 @@ std::unique_ptr<fmFabricPartitionList> MakeList(const Board& board, const std::s
   list->version = kPartitionList;
   list->maxNumPartitions = static_cast<std::uint32_t>(board.partitions.size());
   for (const BoardPartition& partition : board.partitions) {
-    if (IsMissing(board, partition, faults.failed_modules)) continue;
+    if (!IsListed(board, partition, faults)) continue;
     fmFabricPartitionInfo& info = list->partitionInfo[list->numPartitions++];
     info.partitionId = static_cast<std::uint32_t>(partition.id);
     info.isActive = active.count(partition.id) > 0 ? 1 : 0;

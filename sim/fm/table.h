@@ -12,6 +12,10 @@
 
 namespace switchyard::sim {
 
+// False for a partition that FM leaves out of its list, since a GPU of it is out of order.
+[[nodiscard]] bool IsListed(const Board& board, const BoardPartition& partition,
+                            const FabricManagerFaults& faults);
+
 [[nodiscard]] std::unique_ptr<fmFabricPartitionList> MakeList(const Board& board,
                                                               const std::set<int>& active,
                                                               bool zero_pci_bus_ids,

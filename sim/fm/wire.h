@@ -15,12 +15,18 @@ inline constexpr std::uint32_t kWireMagic = 0x53594d46;  // "FMYS"
 enum class WireCall : std::uint32_t {
   kConnect = 1,         // no payload
   kListPartitions = 2,  // payload: fmFabricPartitionList
+  // Changes; no payload.
+  kActivate = 3,
+  kDeactivate = 4,
+  kSetActivated = 5,
 };
 
 struct WireRequest {
   std::uint32_t magic = kWireMagic;
   WireCall call = WireCall::kConnect;
-  std::uint32_t version = 0;  // of the structure that the caller passed to libnvfm
+  std::uint32_t version = 0;  // of the structure that the caller passed to libnvfm, if any
+  std::uint32_t count = 0;    // of `ids`: partitions to change
+  std::uint32_t ids[64] = {};
 };
 
 struct WireReply {

@@ -20,9 +20,12 @@ class FabricControl : public FabricReader {
   // Manager's code for that differs by generation and is no fault). Codes beyond FabricReader's:
   //   kInvalidArgument    the partition is not in FM's table
   //   kAlreadyExists      a GPU of it is in another active partition (named, from the list)
-  //   kUnknown            FM said success and the list does not show it
-  // After kDeadlineExceeded, kAborted, kUnavailable and kUnknown the change may have happened or
-  // may still happen: read the list before deciding anything else.
+  //   kUnknown            FM said success, and the list does not show it or could not be read
+  // kUnimplemented also stands for a libnvfm that lacks the function. A fault of the fabric and a
+  // code that nobody documents (kInternal) are errors even where the list shows the change.
+  // After every error but kInvalidArgument, kAlreadyExists, kFailedPrecondition, kUnimplemented and
+  // kNotFound the change may have happened or may still happen: read the list before deciding
+  // anything else.
   [[nodiscard]] virtual Result<FabricList> Activate(int partition) = 0;
   [[nodiscard]] virtual Result<FabricList> Deactivate(int partition) = 0;
   // The answer to a warm restart: all partitions that were active, at most 64; none is a list too.
@@ -30,8 +33,9 @@ class FabricControl : public FabricReader {
   [[nodiscard]] virtual Result<FabricList> SetActivated(std::span<const int> partitions) = 0;
 };
 
-// libnvfm's return code behind an error of this seam; none if the error is not FM's word (no
-// library, deadline, crash). Kept across the helper process.
+// libnvfm's return code behind an error of this seam, never 0; none if the error is not FM's word
+// (no library, a deadline, a crash, a success that the list does not show). Kept across the helper
+// process. Which call it came from: fabric_answer.h.
 [[nodiscard]] std::optional<int> FabricCodeOf(const Status& status);
 
 }  // namespace switchyard::fabric

@@ -33,6 +33,7 @@ class FabricReader {
   //   kFailedPrecondition  FM runs in the wrong mode, or the address is FM's internal socket
   //   kUnimplemented       FM does not know our structures (version)
   //   kDataLoss            the list breaks FM's own rules
+  //   kCancelled           somebody ended this call (FabricHelper::Interrupt, Close)
   //   kInternal            any other code; its number and name are in the message
   // Every message says what to do next.
   [[nodiscard]] virtual Result<FabricList> ReadPartitions() = 0;

@@ -5,65 +5,12 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "fabric/fabric_answer.h"
+#include "fabric/fm_errors.h"
 #include "fabric/nvfm_codes.h"
 
 namespace switchyard::fabric {
 namespace {
-
-// "-9 (CONNECTION_NOT_VALID) from fmConnect at 127.0.0.1:6666".
-std::string Failed(absl::string_view function, nvfm::Return code, const FabricAddress& address) {
-  return absl::StrCat(nvfm::CodeToString(code), " from ", function, " at ", address.ToString());
-}
-
-// What every call's codes have in common.
-Status CallError(absl::string_view function, nvfm::Return code, const FabricAddress& address) {
-  const std::string failed = Failed(function, code, address);
-  switch (nvfm::ReadingOf(code)) {
-    case nvfm::Reading::kRetry:
-      return absl::UnavailableError(
-          absl::StrCat(failed,
-                       ": Fabric Manager is starting or busy; it is asked again by itself. If this "
-                       "lasts for minutes, see Fabric Manager's log"));
-    case nvfm::Reading::kReconnect:
-      return absl::UnavailableError(absl::StrCat(
-          failed,
-          ": Fabric Manager is not reachable; check that nvidia-fabricmanager runs and "
-          "listens there (FM_CMD_BIND_INTERFACE, FM_CMD_PORT_NUMBER or "
-          "FM_CMD_UNIX_SOCKET_PATH in fabricmanager.cfg) and that fabric.address says so"));
-    case nvfm::Reading::kWrongMode:
-      return absl::FailedPreconditionError(
-          absl::StrCat(failed,
-                       ": Fabric Manager is not in shared NVSwitch mode; set FABRIC_MODE=1 in "
-                       "fabricmanager.cfg and restart it"));
-    case nvfm::Reading::kAbi:
-      return absl::UnimplementedError(
-          absl::StrCat(failed,
-                       ": this Fabric Manager does not know the version of a structure; use the "
-                       "libnvfm that belongs to it"));
-    case nvfm::Reading::kFabricFault:
-      return absl::InternalError(absl::StrCat(
-          failed, ": a fault of the NVLink fabric; see Fabric Manager's log for the device"));
-    case nvfm::Reading::kSuccess:
-    case nvfm::Reading::kOther:
-      break;
-  }
-  return absl::InternalError(absl::StrCat(
-      failed, ": not expected here; see Fabric Manager's log and report this with its version"));
-}
-
-Status ListError(nvfm::Return code, const FabricAddress& address) {
-  const absl::string_view function = "fmGetSupportedFabricPartitions";
-  if (code != nvfm::kUninitialized) return CallError(function, code, address);
-  // The library is initialised, so this is the other meaning: connecting to one of FM's internal
-  // endpoints succeeds, and the first call on it does not.
-  return absl::FailedPreconditionError(absl::StrCat(
-      Failed(function, code, address),
-      address.is_unix
-          ? ": this is Fabric Manager's internal socket (UNIX_SOCKET_PATH); set fabric.address to "
-            "the one that FM_CMD_UNIX_SOCKET_PATH in fabricmanager.cfg names"
-          : ": this is an internal port of Fabric Manager; set fabric.address to the one that "
-            "FM_CMD_PORT_NUMBER in fabricmanager.cfg names (6666 by default)"));
-}
 
 // Both versions begin alike; the caller sets `version` and what only version 2 has.
 template <typename Params>
@@ -95,14 +42,52 @@ Result<FabricList> FmClient::ReadPartitions(const FabricAddress& address,
   return list;
 }
 
+Result<FabricList> FmClient::Change(const FabricAddress& address, absl::Duration connect_timeout,
+                                    const FabricChange& change) {
+  RETURN_IF_ERROR(change.Validate());
+  if (!api_->Has(change.function())) {
+    return absl::UnimplementedError(absl::StrCat(
+        "libnvfm has no function ", change.function(),
+        ": it is too old for fabric.mode enforce; install the one that belongs to this "
+        "node's Fabric Manager"));
+  }
+  RETURN_IF_ERROR(Initialize());
+  ASSIGN_OR_RETURN(const nvfm::Handle handle, Connect(address, connect_timeout));
+  const nvfm::Return code = Call(handle, change);
+  Result<FabricList> list = DecidedByList(code)
+                                ? Settle(change, code, List(handle, address), address)
+                                : CallError(change.function(), code, address);
+  (void)api_->Disconnect(handle);
+  return list;
+}
+
+nvfm::Return FmClient::Call(nvfm::Handle handle, const FabricChange& change) {
+  nvfm::ActivatedList list{};
+  for (const int id : change.partitions) {
+    list.ids[list.num_partitions++] = static_cast<std::uint32_t>(id);
+  }
+  switch (change.kind) {
+    case FabricChange::Kind::kActivate:
+      return api_->ActivateFabricPartition(handle, list.ids[0]);
+    case FabricChange::Kind::kDeactivate:
+      return api_->DeactivateFabricPartition(handle, list.ids[0]);
+    case FabricChange::Kind::kSetActivated:
+      break;
+  }
+  list.version = nvfm::kActivatedListVersion;
+  return api_->SetActivatedFabricPartitions(handle, &list);
+}
+
 Status FmClient::Initialize() {
   if (initialized_) return OkStatus();
   const nvfm::Return code = api_->Init();
   if (code != nvfm::kSuccess) {
-    return absl::InternalError(
-        absl::StrCat(nvfm::CodeToString(code),
-                     " from fmLibInit: libnvfm can't be used; reinstall the one that belongs to "
-                     "this node's Fabric Manager"));
+    return WithFabricAnswer(
+        absl::InternalError(
+            absl::StrCat(nvfm::CodeToString(code),
+                         " from fmLibInit: libnvfm can't be used; reinstall the one that belongs "
+                         "to this node's Fabric Manager")),
+        {"fmLibInit", code});
   }
   initialized_ = true;
   return OkStatus();

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One operation on Fabric Manager through libnvfm: connect, read the list, disconnect. What FM says
-// is checked strictly and refused, never clamped. The library is initialised with the first
-// operation and shut down by the destructor. One thread; runs in the helper process, since a call
-// that hangs can't be cancelled.
+// One operation on Fabric Manager through libnvfm: connect, change something or nothing, read the
+// list, disconnect. What FM says is checked strictly and refused, never clamped. The library is
+// initialised with the first operation and shut down by the destructor. One thread; runs in the
+// helper process, since a call that hangs can't be cancelled.
 
 #include <memory>
 
 #include "absl/time/time.h"
 #include "base/status.h"
 #include "fabric/fabric_reader.h"
+#include "fabric/fm_change.h"
 #include "fabric/nvfm.h"
 #include "fabric/partition_table.h"
 
@@ -27,10 +28,15 @@ class FmClient {
   // at least one.
   [[nodiscard]] Result<FabricList> ReadPartitions(const FabricAddress& address,
                                                   absl::Duration connect_timeout);
+  // Codes as FabricControl; kUnimplemented also if the library lacks the function.
+  [[nodiscard]] Result<FabricList> Change(const FabricAddress& address,
+                                          absl::Duration connect_timeout,
+                                          const FabricChange& change);
 
  private:
   Status Initialize();
   Result<nvfm::Handle> Connect(const FabricAddress& address, absl::Duration timeout);
+  nvfm::Return Call(nvfm::Handle handle, const FabricChange& change);
   Result<FabricList> List(nvfm::Handle handle, const FabricAddress& address);
 
   std::unique_ptr<NvfmApi> api_;

@@ -8,6 +8,8 @@
 #include <functional>
 #include <vector>
 
+#include "fabric/fabric_answer.h"
+#include "fabric/fabric_control.h"
 #include "fabric/nvfm_codes.h"
 
 namespace switchyard::fabric {
@@ -19,6 +21,7 @@ using absl::StatusCode;
 struct Log {
   std::vector<std::string> calls;
   std::vector<nvfm::ConnectParamsV2> connects;  // version 1: address_type left 0
+  std::vector<std::uint32_t> ids;               // of the last change
 };
 
 class FakeNvfm final : public NvfmApi {
@@ -29,6 +32,8 @@ class FakeNvfm final : public NvfmApi {
   nvfm::Return connect_v2_code = 0;
   nvfm::Return connect_v1_code = 0;
   nvfm::Return list_code = 0;
+  nvfm::Return change_code = 0;
+  std::string lacks;  // this function
   std::function<void(nvfm::PartitionList&)> fill = [](nvfm::PartitionList&) {};
 
   nvfm::Return Init() override {
@@ -62,8 +67,27 @@ class FakeNvfm final : public NvfmApi {
     if (list_code == 0) fill(*list);
     return list_code;
   }
+  bool Has(absl::string_view function) const override { return function != lacks; }
+  nvfm::Return ActivateFabricPartition(nvfm::Handle handle, std::uint32_t id) override {
+    return Change("activate", handle, {id});
+  }
+  nvfm::Return DeactivateFabricPartition(nvfm::Handle handle, std::uint32_t id) override {
+    return Change("deactivate", handle, {id});
+  }
+  nvfm::Return SetActivatedFabricPartitions(nvfm::Handle handle,
+                                            nvfm::ActivatedList* list) override {
+    EXPECT_EQ(list->version, 0x01000108u);
+    return Change("set activated", handle, {list->ids, list->ids + list->num_partitions});
+  }
 
  private:
+  nvfm::Return Change(const char* call, nvfm::Handle handle, std::vector<std::uint32_t> ids) {
+    EXPECT_EQ(handle, this);
+    log_.calls.push_back(call);
+    log_.ids = std::move(ids);
+    return change_code;
+  }
+
   Log& log_;
 };
 
@@ -205,6 +229,85 @@ void Add(nvfm::PartitionList& list, std::uint32_t id, std::vector<std::uint32_t>
   nvfm::PartitionInfo& info = list.partitions[list.num_partitions++];
   info.id = id;
   for (std::uint32_t module : modules) info.gpus[info.num_gpus++].physical_id = module;
+}
+
+// Partition 3 {1,3}, active or not.
+std::function<void(nvfm::PartitionList&)> OnePair(bool active) {
+  return [active](nvfm::PartitionList& list) {
+    list.max_partitions = 1;
+    Add(list, 3, {1, 3});
+    list.partitions[0].is_active = active ? 1 : 0;
+  };
+}
+
+Result<FabricList> Change(FmClient& client, FabricChange::Kind kind, std::vector<int> ids) {
+  return client.Change(Address("127.0.0.1:6666"), absl::Seconds(7), {kind, std::move(ids)});
+}
+
+TEST_F(FmClientTest, AChangeIsOneConnectionAndReadsTheListAfterIt) {
+  fake_->fill = OnePair(true);
+  {
+    FmClient client(std::move(fake_));
+    const Result<FabricList> list = Change(client, FabricChange::Kind::kActivate, {3});
+    ASSERT_TRUE(list.ok()) << list.status();
+    EXPECT_TRUE(list->partitions[0].active);
+    EXPECT_EQ(log_.ids, (std::vector<std::uint32_t>{3}));
+    EXPECT_EQ(log_.connects[0].timeout_ms, 7000u);
+    ASSERT_TRUE(Change(client, FabricChange::Kind::kSetActivated, {3}).ok());
+    EXPECT_EQ(log_.ids, (std::vector<std::uint32_t>{3}));
+    EXPECT_EQ(Change(client, FabricChange::Kind::kDeactivate, {3}).status().code(),
+              StatusCode::kUnknown);
+    EXPECT_EQ(Change(client, FabricChange::Kind::kSetActivated, {}).status().code(),
+              StatusCode::kUnknown);
+    EXPECT_TRUE(log_.ids.empty());
+  }
+  EXPECT_EQ(log_.calls,
+            (std::vector<std::string>{
+                "init", "connect v2", "activate", "list", "disconnect", "connect v2",
+                "set activated", "list", "disconnect", "connect v2", "deactivate", "list",
+                "disconnect", "connect v2", "set activated", "list", "disconnect", "shutdown"}));
+}
+
+TEST_F(FmClientTest, ARefusedChangeReadsTheListUnlessThereIsNoneToRead) {
+  fake_->fill = OnePair(true);
+  fake_->change_code = -17;
+  FakeNvfm& fake = *fake_;
+  FmClient client(std::move(fake_));
+  EXPECT_TRUE(Change(client, FabricChange::Kind::kActivate, {3}).ok()) << "active already";
+  for (const auto& [code, status] : {std::pair{-9, StatusCode::kUnavailable},
+                                     {-3, StatusCode::kFailedPrecondition},
+                                     {-6, StatusCode::kUnimplemented}}) {
+    log_.calls.clear();
+    fake.change_code = code;
+    const Status error = Change(client, FabricChange::Kind::kActivate, {3}).status();
+    EXPECT_EQ(error.code(), status) << error;
+    EXPECT_EQ(FabricAnswerOf(error), (FabricAnswer{"fmActivateFabricPartition", code}));
+    EXPECT_EQ(log_.calls, (std::vector<std::string>{"connect v2", "activate", "disconnect"}));
+  }
+}
+
+TEST_F(FmClientTest, AChangeThatCantBeAskedForTouchesNothing) {
+  fake_->lacks = "fmDeactivateFabricPartition";
+  FmClient client(std::move(fake_));
+  EXPECT_EQ(Change(client, FabricChange::Kind::kActivate, {-1}).status().code(),
+            StatusCode::kInvalidArgument);
+  const Status missing = Change(client, FabricChange::Kind::kDeactivate, {3}).status();
+  EXPECT_EQ(missing.code(), StatusCode::kUnimplemented);
+  EXPECT_NE(missing.message().find("fmDeactivateFabricPartition"), absl::string_view::npos);
+  EXPECT_TRUE(log_.calls.empty());
+}
+
+TEST_F(FmClientTest, EveryErrorCarriesTheCallAndTheCode) {
+  const std::pair<const char*, const char*> calls[] = {
+      {"init", "fmLibInit"}, {"connect", "fmConnect"}, {"list", "fmGetSupportedFabricPartitions"}};
+  for (const auto& [which, function] : calls) {
+    for (const nvfm::Return code : {-2, -3, -4, -5, -9, -99, 1}) {
+      EXPECT_EQ(FabricAnswerOf(WithCode(which, code)), (FabricAnswer{function, code}));
+      EXPECT_EQ(FabricCodeOf(WithCode(which, code)), code);
+    }
+  }
+  fake_->fill = [](nvfm::PartitionList& list) { list.num_partitions = 65; };
+  EXPECT_EQ(FabricCodeOf(Read().status()), std::nullopt);
 }
 
 TEST_F(FmClientTest, ListIsConvertedWhole) {

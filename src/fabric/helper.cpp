@@ -61,7 +61,7 @@ absl::Duration ConnectTimeout(absl::Duration whole) { return whole / 2; }
 
 Status TimedOut(absl::string_view asked, absl::Duration timeout) {
   return absl::DeadlineExceededError(absl::StrCat(
-      asked, " gave no answer within ", absl::FormatDuration(timeout),
+      "asking ", asked, " gave no answer within ", absl::FormatDuration(timeout),
       "; the helper process was ended and starts anew with the next call. Check that the service "
       "and the driver respond (its log, nvidia-smi); fabric.timeout is the limit"));
 }
@@ -80,36 +80,69 @@ FabricHelper::FabricHelper(HelperOptions options) : options_(std::move(options))
 FabricHelper::~FabricHelper() = default;
 
 Result<FabricList> FabricHelper::ReadPartitions() {
+  ASSIGN_OR_RETURN(const std::string text,
+                   Call(RequestToFabricManager(),
+                        absl::StrCat("Fabric Manager at ", options_.address.ToString())));
+  return FabricListFromJson(text);
+}
+
+Result<FabricList> FabricHelper::Activate(int partition) {
+  return Change({FabricChange::Kind::kActivate, {partition}});
+}
+
+Result<FabricList> FabricHelper::Deactivate(int partition) {
+  return Change({FabricChange::Kind::kDeactivate, {partition}});
+}
+
+Result<FabricList> FabricHelper::SetActivated(std::span<const int> partitions) {
+  return Change({FabricChange::Kind::kSetActivated, {partitions.begin(), partitions.end()}});
+}
+
+Result<FabricList> FabricHelper::Change(FabricChange change) {
+  RETURN_IF_ERROR(change.Validate());
+  HelperRequest request = RequestToFabricManager();
+  request.call = HelperRequest::Call::kChange;
+  request.change = std::move(change);
+  ASSIGN_OR_RETURN(const std::string text,
+                   Call(request, absl::StrCat("Fabric Manager at ", options_.address.ToString(),
+                                              " to ", request.change.ToString())));
+  return FabricListFromJson(text);
+}
+
+HelperRequest FabricHelper::RequestToFabricManager() const {
   HelperRequest request;
-  request.call = HelperRequest::Call::kReadPartitions;
   request.library = options_.fabric_library;
   request.address = options_.address;
   request.connect_timeout = ConnectTimeout(options_.timeout);
-  ASSIGN_OR_RETURN(const std::string text,
-                   Call(EncodeRequest(request),
-                        absl::StrCat("Fabric Manager at ", options_.address.ToString())));
-  return FabricListFromJson(text);
+  return request;
 }
 
 Result<ModuleEntries> FabricHelper::ReadModuleIds() {
   HelperRequest request;
   request.call = HelperRequest::Call::kReadModuleIds;
   request.library = options_.nvml_library;
-  ASSIGN_OR_RETURN(const std::string text, Call(EncodeRequest(request), "NVML"));
+  ASSIGN_OR_RETURN(const std::string text, Call(request, "NVML"));
   return DecodeModules(text);
 }
 
 void FabricHelper::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
-  if (in_flight_) channel_->Interrupt();
+  if (in_flight_ != InFlight::kNothing) channel_->Interrupt();
 }
 
-Result<std::string> FabricHelper::Call(absl::string_view request, absl::string_view asked) {
+void FabricHelper::Interrupt() {
+  absl::MutexLock lock(&mutex_);
+  if (in_flight_ == InFlight::kRead) channel_->Interrupt();
+}
+
+Result<std::string> FabricHelper::Call(const HelperRequest& request, absl::string_view asked) {
   absl::MutexLock call_lock(&call_mutex_);
   const absl::Duration deadline = RealClock().Monotonic() + options_.timeout;
-  ASSIGN_OR_RETURN(Channel* const channel, BeginCall());
-  const Result<std::string> reply = channel->Exchange(request, deadline);
+  ASSIGN_OR_RETURN(Channel* const channel,
+                   BeginCall(request.call == HelperRequest::Call::kChange ? InFlight::kChange
+                                                                          : InFlight::kRead));
+  const Result<std::string> reply = channel->Exchange(EncodeRequest(request), deadline);
   const std::unique_ptr<Channel> broken = EndCall(reply.ok());
   if (broken == nullptr) return DecodeReply(*reply);
 
@@ -125,7 +158,7 @@ Result<std::string> FabricHelper::Call(absl::string_view request, absl::string_v
   }
 }
 
-Result<FabricHelper::Channel*> FabricHelper::BeginCall() {
+Result<FabricHelper::Channel*> FabricHelper::BeginCall(InFlight what) {
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::CancelledError("the fabric helper is closed");
   // A helper that somebody else killed since the last call is nobody's crash.
@@ -138,13 +171,13 @@ Result<FabricHelper::Channel*> FabricHelper::BeginCall() {
     }
     channel_ = *std::move(started);
   }
-  in_flight_ = true;
+  in_flight_ = what;
   return channel_.get();
 }
 
 std::unique_ptr<FabricHelper::Channel> FabricHelper::EndCall(bool keep) {
   absl::MutexLock lock(&mutex_);
-  in_flight_ = false;
+  in_flight_ = InFlight::kNothing;
   return keep ? nullptr : std::move(channel_);
 }
 

@@ -13,9 +13,12 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/child_process.h"
-#include "fabric/fabric_reader.h"
+#include "fabric/fabric_control.h"
+#include "fabric/fm_change.h"
 
 namespace switchyard::fabric {
+
+struct HelperRequest;
 
 struct HelperOptions {
   // How to start the helper: {"/proc/self/exe", "fabric-helper"}. Its descriptor 3 is the channel.
@@ -23,16 +26,24 @@ struct HelperOptions {
   FabricAddress address;
   std::string fabric_library;  // path of libnvfm.so.1; empty = the loader's search
   std::string nvml_library;    // path of libnvidia-ml.so.1; empty = the loader's search
-  absl::Duration timeout = absl::Seconds(15);  // connect, call and read together
+  absl::Duration timeout = absl::Seconds(15);  // connect, change and read together
 };
 
-class FabricHelper final : public FabricReader {
+class FabricHelper final : public FabricControl {
  public:
   explicit FabricHelper(HelperOptions options);
   ~FabricHelper() override;
 
   Result<FabricList> ReadPartitions() override;
   Result<ModuleEntries> ReadModuleIds() override;
+  Result<FabricList> Activate(int partition) override;
+  Result<FabricList> Deactivate(int partition) override;
+  Result<FabricList> SetActivated(std::span<const int> partitions) override;
+
+  // For whoever may not wait for a probe: ends a read in flight by killing the helper; that read
+  // returns kCancelled, later calls work. A change in flight goes on to its end: killing it halfway
+  // would leave nobody knowing whether it happened. Any thread.
+  void Interrupt();
 
   // For the agent's stop: ends a call in flight by killing the helper; that call and every later
   // one return kCancelled. Any thread.
@@ -40,9 +51,12 @@ class FabricHelper final : public FabricReader {
 
  private:
   class Channel;
-  // `asked` names the other side in errors.
-  Result<std::string> Call(absl::string_view request, absl::string_view asked);
-  Result<Channel*> BeginCall();
+  enum class InFlight { kNothing, kRead, kChange };
+  Result<FabricList> Change(FabricChange change);
+  [[nodiscard]] HelperRequest RequestToFabricManager() const;
+  // `asked` names the other side, and what it is to do, in errors.
+  Result<std::string> Call(const HelperRequest& request, absl::string_view asked);
+  Result<Channel*> BeginCall(InFlight what);
   // Gives the channel back for its end unless it may be kept.
   std::unique_ptr<Channel> EndCall(bool keep);
 
@@ -50,7 +64,7 @@ class FabricHelper final : public FabricReader {
   absl::Mutex call_mutex_;  // one call at a time
   absl::Mutex mutex_;
   std::unique_ptr<Channel> channel_ ABSL_GUARDED_BY(mutex_);
-  bool in_flight_ ABSL_GUARDED_BY(mutex_) = false;
+  InFlight in_flight_ ABSL_GUARDED_BY(mutex_) = InFlight::kNothing;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

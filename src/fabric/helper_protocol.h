@@ -11,26 +11,29 @@
 #include "absl/time/time.h"
 #include "base/status.h"
 #include "fabric/fabric_reader.h"
+#include "fabric/fm_change.h"
 #include "fabric/module_map.h"
 
 namespace switchyard::fabric {
 
 struct HelperRequest {
-  enum class Call { kReadPartitions, kReadModuleIds };
+  enum class Call { kReadPartitions, kReadModuleIds, kChange };
   Call call = Call::kReadPartitions;
   std::string library;             // libnvfm or NVML, as the call demands
-  FabricAddress address;           // kReadPartitions only, and so is
-  absl::Duration connect_timeout;  // whole milliseconds
+  FabricAddress address;           // not kReadModuleIds, and neither
+  absl::Duration connect_timeout;  // whole milliseconds, up to INT_MAX of them
+  FabricChange change;             // kChange only
 };
 
 [[nodiscard]] std::string EncodeRequest(const HelperRequest& request);
 [[nodiscard]] Result<HelperRequest> DecodeRequest(absl::string_view text);
 
-// A reply is a result (text, whose form depends on the call) or an error with its code.
+// A reply is a result (text, whose form depends on the call) or an error with its code and, where
+// the error has one, its FabricAnswer.
 [[nodiscard]] std::string EncodeReply(const Result<std::string>& result);
 [[nodiscard]] Result<std::string> DecodeReply(absl::string_view text);
 
-// The result of kReadModuleIds. (That of kReadPartitions is FabricListToJson's text.)
+// The result of kReadModuleIds. (That of the others is FabricListToJson's text.)
 [[nodiscard]] std::string EncodeModules(const ModuleEntries& entries);
 [[nodiscard]] Result<ModuleEntries> DecodeModules(absl::string_view text);
 

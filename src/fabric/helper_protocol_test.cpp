@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "fabric/fabric_answer.h"
+#include "fabric/fabric_control.h"
+
 namespace switchyard::fabric {
 namespace {
 
@@ -24,6 +27,37 @@ TEST(HelperProtocol, RequestsComeBackWhole) {
   EXPECT_EQ(modules->call, HelperRequest::Call::kReadModuleIds);
 }
 
+TEST(HelperProtocol, ChangesComeBackWhole) {
+  using Kind = FabricChange::Kind;
+  for (const FabricChange& change :
+       {FabricChange{Kind::kActivate, {3}}, FabricChange{Kind::kDeactivate, {0}},
+        FabricChange{Kind::kSetActivated, {3, 5, 2147483647}},
+        FabricChange{Kind::kSetActivated, {}}}) {
+    HelperRequest request;
+    request.call = HelperRequest::Call::kChange;
+    request.library = "l";
+    request.address = *FabricAddress::Parse("127.0.0.1:6666");
+    request.connect_timeout = absl::Milliseconds(1);
+    request.change = change;
+    const Result<HelperRequest> back = DecodeRequest(EncodeRequest(request));
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(back->call, HelperRequest::Call::kChange);
+    EXPECT_EQ(back->change.kind, change.kind);
+    EXPECT_EQ(back->change.partitions, change.partitions);
+    EXPECT_EQ(back->address.ToString(), "127.0.0.1:6666");
+  }
+}
+
+TEST(HelperProtocol, FabricManagersCodeComesBackWithTheError) {
+  const Status error =
+      WithFabricAnswer(absl::AlreadyExistsError("in use"), {"fmActivateFabricPartition", -24});
+  const Status back = DecodeReply(EncodeReply(error)).status();
+  EXPECT_EQ(back, error);
+  EXPECT_EQ(FabricCodeOf(back), -24);
+  EXPECT_EQ(FabricCodeOf(Annotate(back, "activating")), -24);
+  EXPECT_EQ(FabricCodeOf(DecodeReply(EncodeReply(absl::AbortedError("x"))).status()), std::nullopt);
+}
+
 TEST(HelperProtocol, RepliesComeBackWhole) {
   const Result<std::string> text = DecodeReply(EncodeReply(std::string("{\"a\": \"\n\"}")));
   ASSERT_TRUE(text.ok());
@@ -39,15 +73,40 @@ TEST(HelperProtocol, BytesThatAreNoUtf8AreReplaced) {
 }
 
 TEST(HelperProtocol, MalformedRepliesAreInternalErrors) {
-  for (const char* bad : {"", "[]", "{}", "{\"code\": 0, \"message\": \"x\"}", "{\"code\": 14}",
-                          "{\"code\": 17, \"message\": \"x\"}", "{\"result\": 1}",
-                          "{\"code\": \"1\", \"message\": \"x\"}", "{\"result\": \"x"}) {
+  for (const char* bad :
+       {"", "[]", "{}", "{\"code\": 0, \"message\": \"x\"}", "{\"code\": 14}",
+        "{\"code\": 17, \"message\": \"x\"}", "{\"result\": 1}",
+        "{\"code\": \"1\", \"message\": \"x\"}", "{\"result\": \"x",
+        // 2^32 + 14 and 2^64 - 2^32 + 14 are no codes either.
+        R"({"code": 4294967310, "message": "x"})",
+        R"({"code": 18446744069414584334, "message": "x"})",
+        R"({"code": 14, "message": "x", "fm": -9})",
+        R"({"code": 14, "message": "x", "fm": {"function": "f"}})",
+        R"({"code": 14, "message": "x", "fm": {"function": "f", "code": 0}})",
+        R"({"code": 14, "message": "x", "fm": {"function": "", "code": -9}})",
+        R"({"code": 14, "message": "x", "fm": {"function": "a b", "code": -9}})"}) {
     EXPECT_EQ(DecodeReply(bad).status().code(), absl::StatusCode::kInternal) << bad;
   }
 }
 
 TEST(HelperProtocol, MalformedRequestsAreErrors) {
   for (const char* bad : {"", "{}", R"({"call": "activate", "library": ""})",
+                          R"({"call": "activate", "library": "", "address": "127.0.0.1:1",
+                              "connect_ms": 1})",
+                          R"({"call": "activate", "library": "", "address": "127.0.0.1:1",
+                              "connect_ms": 1, "partitions": 3})",
+                          R"({"call": "activate", "library": "", "address": "127.0.0.1:1",
+                              "connect_ms": 1, "partitions": []})",
+                          R"({"call": "activate", "library": "", "address": "127.0.0.1:1",
+                              "connect_ms": 1, "partitions": [4294967299]})",
+                          R"({"call": "deactivate", "library": "", "address": "127.0.0.1:1",
+                              "connect_ms": 1, "partitions": [-3]})",
+                          R"({"call": "set_activated", "library": "", "address": "127.0.0.1:1",
+                              "connect_ms": 1, "partitions": [3, 3]})",
+                          R"({"call": "set_activated", "library": "", "address": "127.0.0.1:1",
+                              "connect_ms": 18446744073709551615, "partitions": []})",
+                          R"({"call": "reset", "library": "", "address": "127.0.0.1:1",
+                              "connect_ms": 1, "partitions": [3]})",
                           R"({"call": "partitions", "library": ""})",
                           R"({"call": "partitions", "library": "", "address": "x",
                               "connect_ms": 1})"}) {

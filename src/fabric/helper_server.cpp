@@ -29,9 +29,12 @@ class HelperServer {
       return EncodeModules(entries);
     }
     RETURN_IF_ERROR(LoadClient(request.library));
-    ASSIGN_OR_RETURN(const FabricList list,
-                     client_->ReadPartitions(request.address, request.connect_timeout));
-    return FabricListToJson(list);
+    const Result<FabricList> list =
+        request.call == HelperRequest::Call::kChange
+            ? client_->Change(request.address, request.connect_timeout, request.change)
+            : client_->ReadPartitions(request.address, request.connect_timeout);
+    if (!list.ok()) return list.status();
+    return FabricListToJson(*list);
   }
 
  private:

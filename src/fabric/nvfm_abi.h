@@ -60,6 +60,12 @@ struct PartitionList {
   PartitionInfo partitions[kMaxPartitions];
 };
 
+struct ActivatedList {
+  std::uint32_t version;
+  std::uint32_t num_partitions;
+  std::uint32_t ids[kMaxPartitions];
+};
+
 template <typename Struct>
 constexpr std::uint32_t VersionWord(std::uint32_t number) {
   return static_cast<std::uint32_t>(sizeof(Struct)) | number << 24;
@@ -67,6 +73,7 @@ constexpr std::uint32_t VersionWord(std::uint32_t number) {
 inline constexpr std::uint32_t kConnectParamsV1Version = VersionWord<ConnectParamsV1>(1);
 inline constexpr std::uint32_t kConnectParamsV2Version = VersionWord<ConnectParamsV2>(2);
 inline constexpr std::uint32_t kPartitionListVersion = VersionWord<PartitionList>(1);
+inline constexpr std::uint32_t kActivatedListVersion = VersionWord<ActivatedList>(1);
 
 // Types of the functions, all with C linkage.
 using LibInitFunction = Return();
@@ -74,5 +81,8 @@ using LibShutdownFunction = Return();
 using ConnectFunction = Return(void* params, Handle* handle);  // params: V1 or V2, by its version
 using DisconnectFunction = Return(Handle handle);
 using GetSupportedFabricPartitionsFunction = Return(Handle handle, PartitionList* list);
+using ActivateFabricPartitionFunction = Return(Handle handle, std::uint32_t id);
+using DeactivateFabricPartitionFunction = Return(Handle handle, std::uint32_t id);
+using SetActivatedFabricPartitionsFunction = Return(Handle handle, ActivatedList* list);
 
 }  // namespace switchyard::fabric::nvfm

@@ -81,6 +81,18 @@ TEST(NvfmAbi, PartitionList) {
   EXPECT_FIELD(PartitionList, partitions, fmFabricPartitionList, partitionInfo, 12);
 }
 
+TEST(NvfmAbi, ActivatedList) {
+  using nvfm::ActivatedList;
+  using sim::fmActivatedFabricPartitionList;
+  EXPECT_EQ(sizeof(ActivatedList), 264u);
+  EXPECT_EQ(sizeof(fmActivatedFabricPartitionList), 264u);
+  EXPECT_EQ(nvfm::kActivatedListVersion, 0x01000108u);
+  EXPECT_EQ(sim::kActivatedList, 0x01000108u);
+  EXPECT_FIELD(ActivatedList, version, fmActivatedFabricPartitionList, version, 0);
+  EXPECT_FIELD(ActivatedList, num_partitions, fmActivatedFabricPartitionList, numPartitions, 4);
+  EXPECT_FIELD(ActivatedList, ids, fmActivatedFabricPartitionList, partitionIds, 8);
+}
+
 TEST(NvfmAbi, ScalarsOfTheCalls) {
   EXPECT_EQ(sizeof(nvfm::Return), 4u);
   EXPECT_EQ(sizeof(nvfm::Handle), sizeof(void*));

@@ -11,7 +11,7 @@ constexpr CodeInfo kCodes[] = {
     {-1, "BADPARAM", Reading::kOther},
     {-2, "GENERIC_ERROR", Reading::kFabricFault},
     {-3, "NOT_SUPPORTED", Reading::kWrongMode},
-    {-4, "UNINITIALIZED", Reading::kOther},  // has three meanings; see fm_client.cpp
+    {-4, "UNINITIALIZED", Reading::kOther},  // has three meanings; see fm_errors.cpp, fm_change.cpp
     {-5, "TIMEOUT", Reading::kRetry},
     {-6, "VERSION_MISMATCH", Reading::kAbi},
     {-7, "IN_USE", Reading::kOther},

@@ -28,9 +28,21 @@ struct CodeInfo {
   Reading reading;
 };
 
+// Those that somebody decides by.
 inline constexpr Return kSuccess = 0;
+inline constexpr Return kBadParam = -1;
+inline constexpr Return kNotSupported = -3;
 inline constexpr Return kUninitialized = -4;
 inline constexpr Return kVersionMismatch = -6;
+inline constexpr Return kInUse = -7;
+inline constexpr Return kConnectionNotValid = -9;
+inline constexpr Return kResourceInUse = -12;
+inline constexpr Return kResourceNotInUse = -13;
+inline constexpr Return kPartitionExists = -16;
+inline constexpr Return kPartitionIdInUse = -17;
+inline constexpr Return kPartitionIdNotInUse = -18;
+inline constexpr Return kUsedInThisPartition = -23;
+inline constexpr Return kUsedInAnotherPartition = -24;
 
 // Every documented code, from 0 downwards.
 [[nodiscard]] std::span<const CodeInfo> Codes();

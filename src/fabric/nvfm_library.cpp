@@ -19,7 +19,12 @@ class NvfmLibrary final : public NvfmApi {
     RETURN_IF_ERROR(library_.Bind("fmLibShutdown", shutdown_));
     RETURN_IF_ERROR(library_.Bind("fmConnect", connect_));
     RETURN_IF_ERROR(library_.Bind("fmDisconnect", disconnect_));
-    return library_.Bind("fmGetSupportedFabricPartitions", get_partitions_);
+    RETURN_IF_ERROR(library_.Bind("fmGetSupportedFabricPartitions", get_partitions_));
+    // A library without these still serves `advise`.
+    (void)library_.Bind(kActivate, activate_);
+    (void)library_.Bind(kDeactivate, deactivate_);
+    (void)library_.Bind(kSetActivated, set_activated_);
+    return OkStatus();
   }
 
   nvfm::Return Init() override { return init_(); }
@@ -32,14 +37,37 @@ class NvfmLibrary final : public NvfmApi {
                                             nvfm::PartitionList* list) override {
     return get_partitions_(handle, list);
   }
+  bool Has(absl::string_view function) const override {
+    return (function == kActivate && activate_ != nullptr) ||
+           (function == kDeactivate && deactivate_ != nullptr) ||
+           (function == kSetActivated && set_activated_ != nullptr);
+  }
+  nvfm::Return ActivateFabricPartition(nvfm::Handle handle, std::uint32_t id) override {
+    return activate_(handle, id);
+  }
+  nvfm::Return DeactivateFabricPartition(nvfm::Handle handle, std::uint32_t id) override {
+    return deactivate_(handle, id);
+  }
+  nvfm::Return SetActivatedFabricPartitions(nvfm::Handle handle,
+                                            nvfm::ActivatedList* list) override {
+    return set_activated_(handle, list);
+  }
 
  private:
+  static constexpr char kActivate[] = "fmActivateFabricPartition";
+  static constexpr char kDeactivate[] = "fmDeactivateFabricPartition";
+  static constexpr char kSetActivated[] = "fmSetActivatedFabricPartitions";
+
   DynamicLibrary library_;
   nvfm::LibInitFunction* init_ = nullptr;
   nvfm::LibShutdownFunction* shutdown_ = nullptr;
   nvfm::ConnectFunction* connect_ = nullptr;
   nvfm::DisconnectFunction* disconnect_ = nullptr;
   nvfm::GetSupportedFabricPartitionsFunction* get_partitions_ = nullptr;
+  // Null where the library lacks them.
+  nvfm::ActivateFabricPartitionFunction* activate_ = nullptr;
+  nvfm::DeactivateFabricPartitionFunction* deactivate_ = nullptr;
+  nvfm::SetActivatedFabricPartitionsFunction* set_activated_ = nullptr;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace switchyard::fabric {
 
 // `path` empty: libnvfm.so.1, then libnvfm.so, where the loader searches. kNotFound if it can't be
-// opened, kUnimplemented if a function is missing (named).
+// opened, kUnimplemented if a function that every use needs is missing (named).
 [[nodiscard]] Result<std::unique_ptr<NvfmApi>> LoadNvfm(const std::string& path);
 
 }  // namespace switchyard::fabric

@@ -11,9 +11,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -51,12 +53,15 @@ bool ReceiveAll(int fd, void* data, std::size_t size) {
   return ::recv(fd, data, size, MSG_WAITALL) == static_cast<ssize_t>(size);
 }
 
-// One request and its reply; `payload` of `payload_bytes` is filled on success.
-fmReturn Exchange(int fd, WireCall call, std::uint32_t version, void* payload,
-                  std::size_t payload_bytes) {
+WireRequest MakeRequest(WireCall call, std::uint32_t version) {
   WireRequest request;
   request.call = call;
   request.version = version;
+  return request;
+}
+
+// One request and its reply; `payload` of `payload_bytes` is filled on success.
+fmReturn Exchange(int fd, const WireRequest& request, void* payload, std::size_t payload_bytes) {
   WireReply reply;
   errno = 0;
   if (!SendAll(fd, &request, sizeof(request)) || !ReceiveAll(fd, &reply, sizeof(reply))) {
@@ -125,7 +130,9 @@ fmReturn Connect(const fmConnectParams& params, fmHandle* handle) {
   int fd = -1;
   fmReturn code =
       OpenSocket(std::string(params.addressInfo, length), is_unix, params.timeoutMs, fd);
-  if (code == FM_SUCCESS) code = Exchange(fd, WireCall::kConnect, params.version, nullptr, 0);
+  if (code == FM_SUCCESS) {
+    code = Exchange(fd, MakeRequest(WireCall::kConnect, params.version), nullptr, 0);
+  }
   if (code != FM_SUCCESS) {
     if (fd >= 0) ::close(fd);
     return code;
@@ -133,6 +140,19 @@ fmReturn Connect(const fmConnectParams& params, fmHandle* handle) {
   SetTimeout(fd, 0);
   *handle = *Handles().insert(new Connection{fd}).first;
   return FM_SUCCESS;
+}
+
+fmReturn Change(fmHandle handle, const WireRequest& request) {
+  if (!initialized) return FM_UNINITIALIZED;
+  if (Handles().count(handle) == 0) return FM_BADPARAM;
+  return Exchange(static_cast<Connection*>(handle)->fd, request, nullptr, 0);
+}
+
+fmReturn ChangeOne(fmHandle handle, WireCall call, std::uint32_t id) {
+  WireRequest request = MakeRequest(call, 0);
+  request.count = 1;
+  request.ids[0] = id;
+  return Change(handle, request);
 }
 
 void Close(fmHandle handle) {
@@ -149,6 +169,11 @@ using namespace switchyard::sim;
 extern "C" {
 
 #define EXPORTED __attribute__((visibility("default")))
+#ifdef SIM_NVFM_READS_ONLY
+#define EXPORTED_CHANGE
+#else
+#define EXPORTED_CHANGE EXPORTED
+#endif
 
 EXPORTED fmReturn fmLibInit() {
   if (was_initialized) return FM_IN_USE;
@@ -180,8 +205,25 @@ EXPORTED fmReturn fmDisconnect(fmHandle handle) {
 EXPORTED fmReturn fmGetSupportedFabricPartitions(fmHandle handle, fmFabricPartitionList* list) {
   if (!initialized) return FM_UNINITIALIZED;
   if (Handles().count(handle) == 0 || list == nullptr) return FM_BADPARAM;
-  return Exchange(static_cast<Connection*>(handle)->fd, WireCall::kListPartitions, list->version,
-                  list, sizeof(*list));
+  return Exchange(static_cast<Connection*>(handle)->fd,
+                  MakeRequest(WireCall::kListPartitions, list->version), list, sizeof(*list));
+}
+
+EXPORTED_CHANGE fmReturn fmActivateFabricPartition(fmHandle handle, std::uint32_t id) {
+  return ChangeOne(handle, WireCall::kActivate, id);
+}
+
+EXPORTED_CHANGE fmReturn fmDeactivateFabricPartition(fmHandle handle, std::uint32_t id) {
+  return ChangeOne(handle, WireCall::kDeactivate, id);
+}
+
+EXPORTED_CHANGE fmReturn fmSetActivatedFabricPartitions(fmHandle handle,
+                                                        fmActivatedFabricPartitionList* list) {
+  if (list == nullptr || list->numPartitions > std::size(list->partitionIds)) return FM_BADPARAM;
+  WireRequest request = MakeRequest(WireCall::kSetActivated, list->version);
+  request.count = list->numPartitions;
+  std::copy_n(list->partitionIds, list->numPartitions, request.ids);
+  return Change(handle, request);
 }
 
 }  // extern "C"
