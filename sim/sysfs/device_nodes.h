@@ -23,7 +23,8 @@ class DeviceNodes {
   [[nodiscard]] bool real() const { return !kinds_.empty(); }
 
   // Makes <root>/<path> ("dev/vfio/12"), folders included; returns the content of sysfs's "dev"
-  // file, "4:20\n". kResourceExhausted when all numbers are taken.
+  // file, "4:20\n", or what a plain file has: "0:0\n". kResourceExhausted when all numbers are
+  // taken.
   [[nodiscard]] Result<std::string> Make(const std::string& path, unsigned mode);
   [[nodiscard]] Status Remove(const std::string& path);
 

@@ -50,4 +50,10 @@ Status FolderEdit::Remove(const std::string& path) {
   return OkStatus();
 }
 
+Status FolderEdit::RemoveIfEmpty(const std::string& path) {
+  const std::string full = Path(path);
+  if (::rmdir(full.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY) return OkStatus();
+  return ErrnoError(errno, absl::StrCat("removing ", full));
+}
+
 }  // namespace switchyard::sim

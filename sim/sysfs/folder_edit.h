@@ -28,6 +28,8 @@ class FolderEdit {
   [[nodiscard]] Status Link(const std::string& path, const std::string& target);
   // A file, a link, or a folder with all that is in it. Absent is fine.
   [[nodiscard]] Status Remove(const std::string& path);
+  // A folder, unless something is in it. Absent is fine.
+  [[nodiscard]] Status RemoveIfEmpty(const std::string& path);
 
  private:
   std::string root_;

@@ -2,6 +2,7 @@
 // How SysfsTree shows one function: folder, attributes, group, driver, vfio.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "sim/sysfs/paths.h"
 #include "sim/sysfs/sysfs_tree.h"
@@ -72,8 +73,16 @@ Status SysfsTree::WriteAttributes(const FunctionState& f) {
   return edit_.Write(folder + "numa_node", absl::StrCat(spec.numa_node, "\n"));
 }
 
+Status SysfsTree::WriteUevent(const FunctionState& f, const std::string& driver) {
+  std::vector<std::string> lines = PciKeys(f.spec);
+  if (!driver.empty()) lines.insert(lines.begin(), absl::StrCat("DRIVER=", driver));
+  return edit_.Write(DeviceFolder(f.spec.address) + "/uevent",
+                     absl::StrCat(absl::StrJoin(lines, "\n"), "\n"));
+}
+
 Status SysfsTree::Bind(FunctionState& f, std::optional<int> vfio) {
   const std::string& driver = f.spec.driver;
+  RETURN_IF_ERROR(WriteUevent(f, driver));
   if (driver.empty()) return OkStatus();
   const std::string folder = DeviceFolder(f.spec.address);
   // A module's name has no hyphens; a driver's may (Documentation: sysfs-module).
@@ -81,10 +90,11 @@ Status SysfsTree::Bind(FunctionState& f, std::optional<int> vfio) {
   RETURN_IF_ERROR(edit_.Folder(module));
   RETURN_IF_ERROR(edit_.Folder(DriverFolder(driver)));
   RETURN_IF_ERROR(edit_.Link(DriverFolder(driver) + "/module", module));
-  if (IsVfioDriver(driver)) RETURN_IF_ERROR(MakeVfio(f, vfio));
+  // The links come first, as in the kernel: what the driver makes is there only after its probe.
   RETURN_IF_ERROR(
       edit_.Link(absl::StrCat(DriverFolder(driver), "/", f.spec.address.ToString()), folder));
   RETURN_IF_ERROR(edit_.Link(folder + "/driver", DriverFolder(driver)));
+  if (IsVfioDriver(driver)) RETURN_IF_ERROR(MakeVfio(f, vfio));
   return Send("bind", DevPath(f.spec.address), "pci", {absl::StrCat("DRIVER=", driver)});
 }
 
@@ -94,6 +104,7 @@ Status SysfsTree::Unbind(FunctionState& f) {
   RETURN_IF_ERROR(edit_.Remove(DeviceFolder(f.spec.address) + "/driver"));
   RETURN_IF_ERROR(edit_.Remove(absl::StrCat(DriverFolder(driver), "/", f.spec.address.ToString())));
   if (f.vfio.has_value()) RETURN_IF_ERROR(RemoveVfio(f));
+  RETURN_IF_ERROR(WriteUevent(f, ""));
   return Send("unbind", DevPath(f.spec.address), "pci");
 }
 
@@ -131,11 +142,14 @@ Status SysfsTree::RemoveVfio(FunctionState& f) {
   RETURN_IF_ERROR(nodes_.Remove(absl::StrCat("dev/vfio/", f.group)));
   RETURN_IF_ERROR(edit_.Remove(absl::StrCat("sys/class/vfio/", f.group)));
   RETURN_IF_ERROR(edit_.Remove(VfioGroupFolder(f.group)));
+  RETURN_IF_ERROR(edit_.RemoveIfEmpty("sys/devices/virtual/vfio"));
   return Send("remove", absl::StrCat("/devices/virtual/vfio/", f.group), "vfio");
 }
 
 Status SysfsTree::RemoveCdev(const FunctionState& f) {
   RETURN_IF_ERROR(nodes_.Remove("dev/vfio/devices/" + VfioName(*f.vfio)));
+  // The kernel removes the folder with the last of them: an inotify watch on it ends.
+  RETURN_IF_ERROR(edit_.RemoveIfEmpty("dev/vfio/devices"));
   return edit_.Remove(VfioFolder(f.spec.address, *f.vfio) + "/dev");
 }
 

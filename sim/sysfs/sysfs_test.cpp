@@ -114,6 +114,32 @@ TEST_F(SysfsTest, DriversChange) {
   EXPECT_EQ(tree_->SetDriver(kA, "../x").code(), absl::StatusCode::kInvalidArgument);
 }
 
+// tests/kernel, KernelVfio.TheLastCdevTakesItsFolderWithIt: the same of a real kernel.
+TEST_F(SysfsTest, TheLastCdevTakesItsFolderWithIt) {
+  Make("vfio-pci", true);
+  for (const PciAddress& address : {kA, kB, kC}) {
+    EXPECT_TRUE(Exists("dev/vfio/devices"));
+    EXPECT_TRUE(Exists("sys/devices/virtual/vfio"));
+    ASSERT_EQ(tree_->SetDriver(address, ""), OkStatus());
+  }
+  EXPECT_FALSE(Exists("dev/vfio/devices"));
+  EXPECT_FALSE(Exists("sys/devices/virtual/vfio"));
+  EXPECT_TRUE(Exists("sys/class/vfio-dev"));
+  ASSERT_EQ(tree_->SetDriver(kA, "vfio-pci"), OkStatus());
+  EXPECT_TRUE(Exists("dev/vfio/devices"));
+}
+
+TEST_F(SysfsTest, TheEventFileNamesTheDriver) {
+  Make("vfio-pci");
+  const auto text = [this] {
+    return ReadFile(root_ + "/sys/bus/pci/devices/0000:0f:00.0/uevent", 4096).value_or("");
+  };
+  EXPECT_EQ(text(),
+            "DRIVER=vfio-pci\nPCI_CLASS=30200\nPCI_ID=10DE:2330\nPCI_SLOT_NAME=0000:0f:00.0\n");
+  ASSERT_EQ(tree_->SetDriver(kA, ""), OkStatus());
+  EXPECT_THAT(text(), ::testing::Not(HasSubstr("DRIVER=")));
+}
+
 TEST_F(SysfsTest, ADeviceVanishesAndReturnsAsItWas) {
   Make("vfio-pci", true);
   const pci::Device before = Read(kB);

@@ -60,8 +60,8 @@ Status SysfsTree::MakeSkeleton() {
   }
   for (const char* folder :
        {"sys/bus/pci/devices", "sys/bus/pci/drivers/vfio-pci", "sys/kernel/iommu_groups",
-        "sys/class/vfio", "sys/class/vfio-dev", "sys/class/misc", "sys/devices/virtual/vfio",
-        "sys/devices/virtual/misc/vfio", "sys/module/vfio_pci", "dev/vfio"}) {
+        "sys/class/vfio", "sys/class/vfio-dev", "sys/class/misc", "sys/devices/virtual/misc/vfio",
+        "sys/module/vfio_pci", "dev/vfio"}) {
     RETURN_IF_ERROR(edit_.Folder(folder));
   }
   ASSIGN_OR_RETURN(std::string number, nodes_.Make("dev/vfio/vfio", 0666));
@@ -69,7 +69,6 @@ Status SysfsTree::MakeSkeleton() {
   RETURN_IF_ERROR(edit_.Link("sys/class/misc/vfio", "sys/devices/virtual/misc/vfio"));
   if (!iommufd_) return OkStatus();
   RETURN_IF_ERROR(edit_.Folder("sys/devices/virtual/misc/iommu"));
-  RETURN_IF_ERROR(edit_.Folder("dev/vfio/devices"));
   ASSIGN_OR_RETURN(number, nodes_.Make("dev/iommu", 0660));
   RETURN_IF_ERROR(edit_.Write("sys/devices/virtual/misc/iommu/dev", number));
   return edit_.Link("sys/class/misc/iommu", "sys/devices/virtual/misc/iommu");

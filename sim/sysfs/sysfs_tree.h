@@ -54,7 +54,8 @@ class SysfsTree {
 
   // In a group of its own, or in the group of `with`.
   [[nodiscard]] Status Add(const FunctionSpec& spec, std::optional<PciAddress> with = {});
-  // Falls off the bus (or `echo 1 > remove`), and comes back on the driver it had.
+  // Falls off the bus (or `echo 1 > remove`), and comes back on the driver it had, as if that were
+  // the one that claims such devices (vfio-pci.ids=): to the kernel it is a new device.
   [[nodiscard]] Status Vanish(const PciAddress& address);
   [[nodiscard]] Status Return(const PciAddress& address);
   // "" = none. The function alone, not its group.
@@ -79,6 +80,8 @@ class SysfsTree {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] Status Withdraw(FunctionState& f) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] Status WriteAttributes(const FunctionState& f)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] Status WriteUevent(const FunctionState& f, const std::string& driver)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Its driver: the links, and what a vfio driver makes (`vfio`: the N to use, else the lowest).
