@@ -78,6 +78,19 @@ TEST(States, ASymmetryMapsPartitionsOntoPartitions) {
   EXPECT_EQ(symmetries[0], (std::vector<int>{0, 1, 3, 2}));
 }
 
+// Seven triples, each two modules in exactly one (the Fano plane): counting what two modules share
+// tells nothing, only the whole permutation does.
+TEST(States, ASymmetryIsCheckedAsAWhole) {
+  const Yard yard =
+      MakeYard({{1, 2, 3}, {1, 4, 5}, {1, 6, 7}, {2, 4, 6}, {2, 5, 7}, {3, 4, 7}, {3, 5, 6}});
+  const auto symmetries = Symmetries(yard);
+  ASSERT_FALSE(symmetries.empty());
+  for (const std::vector<int>& symmetry : symmetries) {
+    EXPECT_EQ(std::set<int>(symmetry.begin(), symmetry.end()).size(), 7u);
+  }
+  EXPECT_EQ(EveryStateBySymmetry(yard, 1000).value().held.size(), 2u);
+}
+
 TEST(States, TooManyAreRefused) {
   const Yard yard = LoadYard("hgx-h100", 1).value();
   EXPECT_EQ(EveryState(yard, 676).status().code(), absl::StatusCode::kResourceExhausted);
