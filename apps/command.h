@@ -23,6 +23,7 @@ struct Option {
   std::string value;  // "N"; empty: a switch (and nothing for a positional)
   std::string help;
   bool required = false;
+  bool many = false;  // of a positional: any number of words; Get has them with a space between
 };
 
 // A parsed command line.
@@ -53,6 +54,7 @@ struct Command {
 // One file each.
 Command AgentCommand();
 Command InventoryCommand();
+Command HoldersCommand();
 Command MappingShowCommand();
 Command MappingCreateCommand();
 Command MappingSetCommand();

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "agent/config_keys.h"
 #include "agent/config_suggest.h"
@@ -34,10 +35,10 @@ constexpr char kConfigExamples[] =
     "  switchyard config validate /etc/switchyard/config.yaml";
 
 std::vector<Command> Commands() {
-  return {AgentCommand(),          InventoryCommand(),  MappingShowCommand(),
-          MappingCreateCommand(),  MappingSetCommand(), PartitionsCommand(),
-          PlanCommand(),           DoctorCommand(),     ConfigShowCommand(),
-          ConfigValidateCommand(), VersionCommand()};
+  return {AgentCommand(),       InventoryCommand(),      HoldersCommand(),
+          MappingShowCommand(), MappingCreateCommand(),  MappingSetCommand(),
+          PartitionsCommand(),  PlanCommand(),           DoctorCommand(),
+          ConfigShowCommand(),  ConfigValidateCommand(), VersionCommand()};
 }
 
 // The parser's tree, and what it found.
@@ -110,6 +111,16 @@ class CommandLine {
     const bool positional = !absl::StartsWith(name, "-");
     if (!positional && option.value.empty()) {
       sub.add_flag_callback(name, [this, name] { arguments_.values[name] = ""; }, option.help);
+      return;
+    }
+    if (option.many) {
+      sub.add_option_function<std::vector<std::string>>(
+             name,
+             [this, name](const std::vector<std::string>& texts) {
+               arguments_.values[name] = absl::StrJoin(texts, " ");
+             },
+             option.help)
+          ->type_name("");
       return;
     }
     sub.add_option_function<std::string>(

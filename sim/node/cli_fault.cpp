@@ -35,6 +35,9 @@ constexpr Fault kDeviceFaults[] = {
      "audio, usb, ucsi or bridge",
      "what", "KIND"},
     {"share", "device.share", "That device moves into its IOMMU group", "what", "DEVICE"},
+    {"hold", "device.hold", "A process of that name has it open, as a virtual machine's monitor",
+     "process", "COMMAND"},
+    {"let-go", "device.let-go", "Ends every process of hold that has it open"},
 };
 
 constexpr Fault kFmFaults[] = {

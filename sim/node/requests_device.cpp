@@ -76,6 +76,29 @@ Result<Json> Share(SimNode& node, const Json& request) {
   return Done(absl::StrCat(other.ToString(), " is in the IOMMU group of ", address.ToString()));
 }
 
+Result<Json> Hold(SimNode& node, const Json& request) {
+  ASSIGN_OR_RETURN(const PciAddress address, DeviceArgument(node, request, "device"));
+  HolderSpec spec;
+  ASSIGN_OR_RETURN(spec.command, TextArgument(request, "process"));
+  if (request.contains("pod")) {
+    ASSIGN_OR_RETURN(spec.pod_uid, TextArgument(request, "pod"));
+  }
+  ASSIGN_OR_RETURN(const pid_t pid, node.Hold(address, spec));
+  Json done = Done(
+      absl::StrCat("process ", pid, " (", spec.command, ") has ", address.ToString(), " open"));
+  done["pid"] = pid;
+  return done;
+}
+
+Result<Json> LetGo(SimNode& node, const Json& request) {
+  ASSIGN_OR_RETURN(const PciAddress address, DeviceArgument(node, request, "device"));
+  ASSIGN_OR_RETURN(const int count, node.EndHolders(address));
+  if (count == 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat(address.ToString(), ": no process of `hold` has it open"));
+  return Done(absl::StrCat("nobody has ", address.ToString(), " open; ended: ", count));
+}
+
 Result<Json> Reboot(SimNode& node, const Json&) {
   RETURN_IF_ERROR(node.Reboot());
   return Done(
@@ -108,6 +131,8 @@ void AddDeviceRequests(RequestTable& table) {
   table["device.repair"] = Repair;
   table["device.companion"] = AddCompanion;
   table["device.share"] = Share;
+  table["device.hold"] = Hold;
+  table["device.let-go"] = LetGo;
   table["reboot"] = Reboot;
   table["map.good"] = Map(ModuleMapFile::kGood, "is as it should be");
   table["map.missing"] = Map(ModuleMapFile::kMissing, "is gone");

@@ -114,6 +114,7 @@ Status SimNode::BuildSysfs() {
                                               .iommufd = options_.iommufd,
                                               .seed = options_.seed,
                                               .uevents = uevents_.get()}));
+  ASSIGN_OR_RETURN(processes_, Processes::Create(paths_.host_root()));
   for (const BoardDevice& device : InAnyOrder(board_->devices, options_.seed)) {
     FunctionSpec gpu = GpuSpec(device.address, device.device_id, device.numa_node);
     gpu.driver = options_.driver == "none" ? "" : options_.driver;
@@ -161,9 +162,23 @@ Status SimNode::SetModuleMap(ModuleMapFile what) {
   return OkStatus();
 }
 
+Result<pid_t> SimNode::Hold(const PciAddress& address, const HolderSpec& spec) {
+  for (const FunctionState& f : sysfs_->functions()) {
+    if (f.spec.address != address || !f.present || !f.vfio.has_value()) continue;
+    const std::string node = options_.iommufd ? absl::StrCat("dev/vfio/devices/vfio", *f.vfio)
+                                              : absl::StrCat("dev/vfio/", f.group);
+    return processes_->Hold(address, {node}, spec);
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(address.ToString(), ": is on no vfio driver, so it has no node to open"));
+}
+
+Result<int> SimNode::EndHolders(const PciAddress& address) { return processes_->Release(address); }
+
 Status SimNode::Reboot() {
   if (has_kubelet()) kubelet_->Stop();
   if (has_fm()) fm_->Stop();
+  if (has_sysfs()) RETURN_IF_ERROR(processes_->ReleaseAll());
   if (has_sysfs()) RETURN_IF_ERROR(sysfs_->Renumber());
   if (has_fm()) {
     RETURN_IF_ERROR(fm_->SetActive({}));

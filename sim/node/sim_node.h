@@ -9,6 +9,8 @@
 // Owns its parts and stops them; leaves the folder to whoever made it. Parts are for any thread;
 // the functions here are for one thread at a time.
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +24,7 @@
 #include "sim/node/agent_yaml.h"
 #include "sim/node/movable_clock.h"
 #include "sim/node/paths.h"
+#include "sim/sysfs/processes.h"
 #include "sim/sysfs/sysfs_tree.h"
 
 namespace switchyard::sim {
@@ -81,6 +84,11 @@ class SimNode {
   // Rewrites the module map file, as an administrator would.
   [[nodiscard]] Status SetModuleMap(ModuleMapFile what);
 
+  // A process that has the device's nodes open, in the node's /proc. It ends with EndHolders or a
+  // reboot; the nodes themselves are never busy.
+  [[nodiscard]] Result<pid_t> Hold(const PciAddress& address, const HolderSpec& spec = {});
+  [[nodiscard]] Result<int> EndHolders(const PciAddress& address);  // how many there were
+
   // The node restarts: groups and vfio numbers change, Fabric Manager comes up with no active
   // partition, kubelet starts anew. Pods wait for Kubelet::ReadmitPod; restart the agent before it.
   [[nodiscard]] Status Reboot();
@@ -100,6 +108,7 @@ class SimNode {
   std::optional<Board> board_;
   std::unique_ptr<UeventSender> uevents_;
   std::unique_ptr<SysfsTree> sysfs_;
+  std::optional<Processes> processes_;  // with sysfs_
   std::unique_ptr<FabricManager> fm_;
   std::unique_ptr<Kubelet> kubelet_;
 };

@@ -60,7 +60,8 @@ struct Holders {
 
 // One look at all processes but this one. Processes that end meanwhile are left out.
 // kFailedPrecondition if they are not the host's (the answer would be "nobody"), and
-// kPermissionDenied if that can't be told: <root>/proc/1/ns/pid must be the first PID namespace.
+// kPermissionDenied if that can't be told: this process (<root>/proc/self/ns/pid), or process 1
+// there, must be in the first PID namespace.
 [[nodiscard]] Result<Holders> FindHolders(const HostRoot& root,
                                           std::span<const DeviceNodes> devices);
 

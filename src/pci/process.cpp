@@ -38,6 +38,11 @@ Result<Processes> Processes::OfHost(const HostRoot& root) {
   std::string path = root.Path("proc");
   UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) return ErrnoError(errno, path);
+  // A process of the first namespace is listed in that namespace's /proc only. Of itself everybody
+  // may read this; of process 1, root with SYS_PTRACE.
+  if (const Result<std::string> own = LinkText(folder.get(), "self/ns/pid");
+      own.ok() && *own == kFirstPidNamespace)
+    return Processes(std::move(path), std::move(folder));
   const Result<std::string> name = LinkText(folder.get(), "1/ns/pid");
   if (absl::IsPermissionDenied(name.status()))
     return absl::PermissionDeniedError(

@@ -71,6 +71,15 @@ TEST(ProcessesTest, AcceptsTheHostsOnly) {
   EXPECT_THAT(std::string(in_container.message()), HasSubstr("hostPID: true"));
 }
 
+TEST(ProcessesTest, AcceptsAProcWhereThisProcessIsInTheFirstNamespace) {
+  SysfsTree tree;
+  tree.Link("proc/5/ns/pid", "pid:[4026531836]");
+  tree.Link("proc/1/ns/pid", "pid:[4026532741]");
+  EXPECT_FALSE(Processes::OfHost(tree.root()).ok());
+  tree.Link("proc/self", "5");
+  EXPECT_TRUE(Processes::OfHost(tree.root()).ok());
+}
+
 TEST(ProcessesTest, SaysWhatIsMissing) {
   SysfsTree tree;
   EXPECT_TRUE(absl::IsNotFound(Processes::OfHost(tree.root()).status()));
