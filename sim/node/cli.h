@@ -33,6 +33,6 @@ struct CommandLine {
 void AddNodeCommands(CLI::App& app, CommandLine& line);   // up, down, status, exec
 void AddFaultCommands(CLI::App& app, CommandLine& line);  // fault, clock
 void AddPodCommands(CLI::App& app, CommandLine& line);    // pod, fabric
-void AddPartCommands(CLI::App& app, CommandLine& line);   // fm, kubelet, sysfs
+void AddPartCommands(CLI::App& app, CommandLine& line);   // fm, kubelet, hardware, sysfs
 
 }  // namespace switchyard::sim

@@ -79,14 +79,40 @@ void AddKubelet(CLI::App& app, CommandLine& line) {
   });
 }
 
+std::shared_ptr<std::string> AddDevices(CLI::App* command, SimNodeOptions& options) {
+  AddBoard(command, options);
+  command->add_option("--driver", options.driver, "Of the GPUs")->capture_default_str();
+  auto iommufd = std::make_shared<std::string>("off");
+  command->add_option("--iommufd", *iommufd, "Whether the node has /dev/iommu")
+      ->check(CLI::IsMember({"on", "off"}));
+  return iommufd;
+}
+
+void AddHardware(CLI::App& app, CommandLine& line) {
+  auto options = Only(true, true, false);
+  auto* hardware = app.add_subcommand(
+      "hardware", "Devices and Fabric Manager, for a real kubelet; in the foreground");
+  auto iommufd = AddDevices(hardware, *options);
+  hardware->add_option("--tcp", options->fm_tcp, "Fabric Manager also listens here");
+  hardware->add_flag("--uevents", options->uevents,
+                     "Send the kernel's uevents. Only as root, and in a network namespace of its "
+                     "own: every listener there hears them");
+  hardware->footer(
+      "`fault`, `fabric` and `status` work on it. Example, in namespaces made for it:\n"
+      "  switchyard-sim hardware --board hgx-h100 --uevents --tcp 127.0.0.1:6666 --dir /run/sim");
+  hardware->callback([options, iommufd, &line] {
+    options->iommufd = *iommufd == "on";
+    RunPart(line, *options, [](const SimNode& node) {
+      absl::PrintF("hardware of %s: %s, unix:%s %s\n", node.board().name, node.paths().host_root(),
+                   node.paths().fm_socket(), node.fm().tcp_address());
+    });
+  });
+}
+
 void AddSysfs(CLI::App& app, CommandLine& line) {
   auto options = Only(true, false, false);
-  auto iommufd = std::make_shared<std::string>("off");
   auto* sysfs = app.add_subcommand("sysfs", "Write a node's sys/ and dev/ to a folder, and end");
-  AddBoard(sysfs, *options);
-  sysfs->add_option("--driver", options->driver, "Of the GPUs")->capture_default_str();
-  sysfs->add_option("--iommufd", *iommufd, "Whether the node has /dev/iommu")
-      ->check(CLI::IsMember({"on", "off"}));
+  auto iommufd = AddDevices(sysfs, *options);
   sysfs->footer(
       "The folder is yours to remove. Example:\n"
       "  switchyard-sim sysfs --board hgx-h100 --dir /tmp/tree\n"
@@ -105,6 +131,7 @@ void AddSysfs(CLI::App& app, CommandLine& line) {
 void AddPartCommands(CLI::App& app, CommandLine& line) {
   AddFm(app, line);
   AddKubelet(app, line);
+  AddHardware(app, line);
   AddSysfs(app, line);
 }
 

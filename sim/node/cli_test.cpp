@@ -206,6 +206,26 @@ TEST_F(CliTest, KubeletAloneGoesWithItsSignal) {
   EXPECT_FALSE(fs::exists(dir_));
 }
 
+TEST_F(CliTest, HardwareIsANodeWithoutKubelet) {
+  FILE* pipe = popen(Command("hardware --board hgx-b200 --iommufd on", dir_).c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  char line[256] = {};
+  ASSERT_NE(fgets(line, sizeof(line), pipe), nullptr);
+  EXPECT_THAT(line, HasSubstr("hgx-b200: " + dir_ + "/root, unix:" + dir_ + "/fm/socket"));
+  const Json status = StatusJson();
+  EXPECT_EQ(status["iommufd"], true);
+  EXPECT_EQ(status["fm"]["running"], true);
+  EXPECT_FALSE(status.contains("kubelet"));
+  EXPECT_FALSE(fs::exists(dir_ + "/kubelet"));
+  EXPECT_EQ(Run("status").code, 0);
+  EXPECT_EQ(Run("fault device 3 vanish").code, 0);
+  EXPECT_EQ(StatusJson()["gpus"][2]["present"], false);
+  EXPECT_EQ(Run("fault kubelet restart").code, 1);
+  ASSERT_EQ(kill(Pid(), SIGTERM), 0);
+  EXPECT_EQ(pclose(pipe), 0);
+  EXPECT_FALSE(fs::exists(dir_));
+}
+
 TEST_F(CliTest, SysfsAloneIsAPlainTree) {
   const Outcome outcome = Run("sysfs --board hgx-a100-16");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
