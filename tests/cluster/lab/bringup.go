@@ -31,7 +31,10 @@ func (c *Cluster) describeComponents() {
 		" --service-account-key-file "+pki+"/sa.pub --service-account-signing-key-file "+pki+"/sa.key"+
 		" --kubelet-client-certificate "+pki+"/admin.crt --kubelet-client-key "+pki+"/admin.key")
 	c.APIServer.Argv = append(c.APIServer.Argv, c.options.APIServerFlags...)
-	c.Controllers = program("kube-controller-manager", "--leader-elect=false"+
+	// Once a period it takes the taint off a node that has become Ready: the start waits for that. At
+	// its usual rate of requests it makes accounts for its controllers for four seconds.
+	c.Controllers = program("kube-controller-manager", "--leader-elect=false --node-monitor-period=500ms"+
+		" --kube-api-qps=500 --kube-api-burst=1000"+
 		" --kubeconfig "+within("controllers.kubeconfig")+" --use-service-account-credentials"+
 		" --service-account-private-key-file "+pki+"/sa.key --root-ca-file "+pki+"/ca.crt")
 	c.Scheduler = program("kube-scheduler",

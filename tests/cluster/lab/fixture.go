@@ -47,10 +47,14 @@ func Start(t *testing.T, options Options) *Cluster {
 	return c
 }
 
+// What is printed of a log: ctest shows 20,000 bytes. The rest is in the copied logs.
 const (
-	reportLines = 25 // of each log
-	reportWidth = 300
+	reportLines  = 5
+	reportEvents = 15
+	reportWidth  = 200
 )
+
+var reportMore = map[string]int{"agent.log": 25, "kubelet.log": 20, "init.log": 10, "keeper.log": 10}
 
 // Report is the state of the cluster for somebody who looks for a failure's reason.
 func (c *Cluster) Report() string {
@@ -58,7 +62,8 @@ func (c *Cluster) Report() string {
 	logs, _ := filepath.Glob(c.Path("log/*.log"))
 	slices.Sort(logs)
 	for _, path := range logs {
-		text, err := newLog(path).tail(reportLines, reportWidth)
+		lines := max(reportLines, reportMore[filepath.Base(path)])
+		text, err := newLog(path).tail(lines, reportWidth)
 		if err != nil {
 			text = err.Error() + "\n"
 		}
@@ -85,8 +90,8 @@ func (c *Cluster) Report() string {
 		return out.String()
 	}
 	fmt.Fprintln(&out, "--- the last events")
-	for _, event := range events.Items[max(0, len(events.Items)-reportLines):] {
-		fmt.Fprintf(&out, "%s %s: %.300s\n", event.InvolvedObject.Name, event.Reason, event.Message)
+	for _, event := range events.Items[max(0, len(events.Items)-reportEvents):] {
+		fmt.Fprintf(&out, "%s %s: %.200s\n", event.InvolvedObject.Name, event.Reason, event.Message)
 	}
 	return out.String()
 }

@@ -39,7 +39,9 @@ type keeperReport struct {
 }
 
 func runKeeper(dir string) error {
-	report := json.NewEncoder(os.NewFile(reportFD, "report"))
+	out := os.NewFile(reportFD, "report")
+	defer out.Close() // also: not before, by the garbage collector
+	report := json.NewEncoder(out)
 	lock, err := lockFolder(dir)
 	if err != nil {
 		return errors.Join(err, report.Encode(keeperReport{Problem: err.Error()}))
