@@ -94,9 +94,11 @@ Admission Admit(const AdmitInput& in, const Claimants& claimants, ModuleSet held
     if (record.modules.Overlaps(in.uncertain) && !harmless)
       return Refuse(admission, Refusal::kUncertain);
     if (SameOwner(in, record) && MayBeReused(record)) {
-      admission.what = What::kAgain;
-      admission.tenancy = record.id;
-      return admission;
+      Admission idempotent;
+      idempotent.what = What::kAgain;
+      idempotent.partition = admission.partition;
+      idempotent.tenancy = record.id;
+      return idempotent;
     }
     // A claim has its devices until it gives them back, whatever kubelet says.
     if (record.until_released) return Refuse(admission, Refusal::kOwned);

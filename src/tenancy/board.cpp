@@ -26,4 +26,37 @@ std::vector<PciAddress> Board::AddressesOf(fabric::ModuleSet modules) const {
   return addresses;
 }
 
+TenancyDevice NodesOf(const pci::Device& device) {
+  TenancyDevice nodes;
+  nodes.address = device.address();
+  nodes.backend = device.backend.value_or(pci::Backend::kLegacy);
+  nodes.iommu_group = device.self.iommu_group.value_or(0);
+  for (const pci::Function& member : device.members) {
+    if (!member.on_vfio) continue;
+    const bool by_cdev = nodes.backend == pci::Backend::kIommufd;
+    nodes.functions.push_back(
+        {member.address, by_cdev ? member.vfio_cdev.value_or("") : "", std::nullopt});
+  }
+  return nodes;
+}
+
+Board MakeBoard(const pci::Inventory* inventory, const fabric::ModuleMap& map) {
+  Board board;
+  if (inventory == nullptr) return board;
+  for (const pci::Device& device : inventory->devices) {
+    if (!device.self.IsGpu() || device.address() != device.Lead()) continue;
+    Board::Device made{device.address(), {}, true, NodesOf(device)};
+    for (const pci::Function& member : device.members) {
+      if (!member.IsGpu()) continue;
+      if (const auto module = map.ModuleOf(member.address)) {
+        made.modules.Insert(*module);
+      } else {
+        made.mapped = false;
+      }
+    }
+    board.devices.push_back(std::move(made));
+  }
+  return board;
+}
+
 }  // namespace switchyard::tenancy

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/pci_address.h"
+#include "fabric/module_map.h"
 #include "fabric/module_set.h"
+#include "pci/inventory.h"
 #include "tenancy/record.h"
 
 namespace switchyard::tenancy {
@@ -26,5 +28,11 @@ struct Board {
   // Devices that have a module of `modules`.
   [[nodiscard]] std::vector<PciAddress> AddressesOf(fabric::ModuleSet modules) const;
 };
+
+// `inventory` may be null: none yet.
+[[nodiscard]] Board MakeBoard(const pci::Inventory* inventory, const fabric::ModuleMap& map);
+
+// The nodes of a scanned device. Cdevs only where they are handed over, which is with iommufd.
+[[nodiscard]] TenancyDevice NodesOf(const pci::Device& device);
 
 }  // namespace switchyard::tenancy

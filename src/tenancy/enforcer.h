@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,6 +50,8 @@ struct EnforcerParts {
   fabric::FabricControl* fabric = nullptr;
   HolderSource* holders = nullptr;
   AssignmentSource* assignments = nullptr;  // may come later: SetAssignmentSource
+  // Ends a read of Fabric Manager in flight: a change must not wait for a probe; may be null.
+  std::function<void()> make_way;
   // A holder's cgroup in words ("pod default/a"), empty if it is none's; may be null.
   std::function<std::string(absl::string_view cgroup)> who;
 };
@@ -81,7 +82,7 @@ class Enforcer {
   void ObserveBoard(Board board, std::shared_ptr<const fabric::ModuleMap> map);
   // Before reading Fabric Manager's list: what to give ObserveFabric with the answer, so that a
   // list from before one of our own changes is not taken for news.
-  [[nodiscard]] std::uint64_t FabricGeneration() const;
+  [[nodiscard]] std::uint64_t FabricGeneration();
   // An error is news too: down, wrong mode, or waiting for the active list after a warm restart,
   // which is answered at once.
   void ObserveFabric(const Result<fabric::FabricList>& list, std::uint64_t generation);
@@ -121,8 +122,12 @@ class Enforcer {
 
   // ---- what is so ------------------------------------------------------------------------------
   // Devices of the board that kubelet must not hand out now, each with the reason.
-  [[nodiscard]] std::map<PciAddress, std::string> Blocked() const;
+  [[nodiscard]] BlockedDevices Blocked() const;
   [[nodiscard]] fabric::ModuleSet BusyModules() const;  // of live tenancies
+  // OK: Fabric Manager answers, and partitions can be changed.
+  [[nodiscard]] Status FabricStatus() const;
+  // OK: the journal can be read and written.
+  [[nodiscard]] Status JournalStatus() const;
   // By the last list, our own changes included; null until one is known.
   [[nodiscard]] std::shared_ptr<const fabric::PartitionTable> Table() const;
   [[nodiscard]] EnforceView View() const;

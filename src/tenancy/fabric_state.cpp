@@ -73,9 +73,16 @@ void FabricState::Settle() {
   for (const Event& event : std::exchange(to_report_, {})) parts_.events->Report(event);
 }
 
+Result<FabricList> FabricState::LastRead() const {
+  if (!last_attempt_.ok()) return last_attempt_;
+  if (!list_) return absl::InternalError("read, and no list is there");
+  return list_->list;
+}
+
 void FabricState::ReadList() {
   if (parts_.reader == nullptr) return;
   Result<FabricList> list = parts_.reader->ReadPartitions();
+  last_attempt_ = list.status();
   // Ended by ourselves, to stop or to let somebody else go first: nothing was learned.
   if (absl::IsCancelled(list.status())) return;
   const Status status = list.status();

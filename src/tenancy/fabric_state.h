@@ -43,6 +43,11 @@ class FabricState {
   // active_changed, map_changed, map_error.
   void Settle();
 
+  // What the last Refresh got from Fabric Manager: the list of now, or why not.
+  [[nodiscard]] Result<fabric::FabricList> LastRead() const;
+  // The list in force, remembered ones included; null: none.
+  [[nodiscard]] const fabric::FabricList* list() const { return list_ ? &list_->list : nullptr; }
+
  private:
   void ReadList();
   void ReportDown(const Status& status);
@@ -61,6 +66,7 @@ class FabricState {
   absl::Time read_at_ = absl::InfinitePast();  // when it was last confirmed
   Status last_read_ = absl::UnavailableError("Fabric Manager was not read yet");
   bool was_read_ = false;
+  Status last_attempt_ = last_read_;  // as last_read_, but also one that was ended by ourselves
 
   fabric::ModuleEntries reported_map_;
   std::set<std::string> reported_errors_;

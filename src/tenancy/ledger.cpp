@@ -67,7 +67,6 @@ std::uint64_t Ledger::NextId(std::uint64_t at_least) const {
 }
 
 Status Ledger::CheckPut(const TenancyRecord& record) const {
-  if (record.modules.empty()) return Refused(record.id, "it has no module");
   if (const TenancyRecord* before = Find(record.id)) {
     if (before->modules != record.modules) return Refused(record.id, "its modules would change");
     if (!MayFollow(before->state, record.state)) {
@@ -77,6 +76,17 @@ Status Ledger::CheckPut(const TenancyRecord& record) const {
   } else if (!MayBegin(record.state)) {
     return Refused(record.id, absl::StrCat("it can't begin as ", TenancyStateName(record.state)));
   }
+  return CheckAlone(record);
+}
+
+Status Ledger::Restore(TenancyRecord record) {
+  RETURN_IF_ERROR(CheckAlone(record));
+  Put(std::move(record));
+  return OkStatus();
+}
+
+Status Ledger::CheckAlone(const TenancyRecord& record) const {
+  if (record.modules.empty()) return Refused(record.id, "it has no module");
   for (const TenancyRecord& other : records_) {
     if (other.id == record.id) continue;
     if (other.modules.Overlaps(record.modules)) {

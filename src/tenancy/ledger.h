@@ -32,12 +32,16 @@ class Ledger {
 
   // Invariant 1: no module and no function in two tenancies; and the states above.
   [[nodiscard]] Status CheckPut(const TenancyRecord& record) const;
+  // From the journal, in whatever state: invariant 1 only.
+  [[nodiscard]] Status Restore(TenancyRecord record);
   // Precondition: CheckPut said OK.
   void Put(TenancyRecord record);
   [[nodiscard]] Status CheckRemove(std::uint64_t id) const;
   void Remove(std::uint64_t id);
 
  private:
+  [[nodiscard]] Status CheckAlone(const TenancyRecord& record) const;
+
   std::vector<TenancyRecord> records_;
   fabric::ModuleSet modules_;
 };

@@ -26,23 +26,6 @@ std::string Addresses(std::span<const PciAddress> addresses) {
       named < addresses.size() ? ",..." : "");
 }
 
-// "3 (1,3), 4 (2,4)": partitions of that size which share the most modules, by id where equal.
-std::string Nearest(const fabric::PartitionTable& table, ModuleSet modules) {
-  std::vector<const Partition*> same_size;
-  for (const Partition& p : table.partitions) {
-    if (p.complete && p.modules.size() == modules.size()) same_size.push_back(&p);
-  }
-  const auto rank = [&](const Partition* p) {
-    return std::pair(-(p->modules & modules).size(), p->id);
-  };
-  std::sort(same_size.begin(), same_size.end(),
-            [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
-  same_size.resize(std::min(same_size.size(), kMaxNearest));
-  return absl::StrJoin(same_size, ", ", [](std::string* out, const Partition* p) {
-    absl::StrAppend(out, p->id, " (", p->modules.ToString(), ")");
-  });
-}
-
 Event Unmapped(std::span<const PciAddress> gpus, std::span<const PciAddress> unmapped) {
   return {"no_partition",
           Severity::kWarning,
@@ -54,7 +37,7 @@ Event Unmapped(std::span<const PciAddress> gpus, std::span<const PciAddress> unm
 
 Event NoPartition(const fabric::PartitionTable& table, std::span<const PciAddress> gpus,
                   ModuleSet modules) {
-  const std::string nearest = Nearest(table, modules);
+  const std::string nearest = NearestPartitions(table, modules);
   return {"no_partition",
           Severity::kWarning,
           absl::StrCat("granted modules ", modules.ToString(),
@@ -79,6 +62,22 @@ Event Inactive(const Partition& partition, std::span<const PciAddress> gpus, boo
 }
 
 }  // namespace
+
+std::string NearestPartitions(const fabric::PartitionTable& table, ModuleSet modules) {
+  std::vector<const Partition*> same_size;
+  for (const Partition& p : table.partitions) {
+    if (p.complete && p.modules.size() == modules.size()) same_size.push_back(&p);
+  }
+  const auto rank = [&](const Partition* p) {
+    return std::pair(-(p->modules & modules).size(), p->id);
+  };
+  std::sort(same_size.begin(), same_size.end(),
+            [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
+  same_size.resize(std::min(same_size.size(), kMaxNearest));
+  return absl::StrJoin(same_size, ", ", [](std::string* out, const Partition* p) {
+    absl::StrAppend(out, p->id, " (", p->modules.ToString(), ")");
+  });
+}
 
 PartitionCheck CheckPartition(const FabricKnowledge& fabric, std::span<const PciAddress> gpus) {
   if (!fabric.known || gpus.empty()) return {};

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 #include "base/event.h"
 #include "base/pci_address.h"
@@ -19,6 +20,10 @@ struct PartitionCheck {
   // operator activates it.
   std::optional<Event> event;
 };
+
+// "3 (1,3), 4 (2,4)": the partitions of that size which share the most modules, at most three.
+[[nodiscard]] std::string NearestPartitions(const fabric::PartitionTable& table,
+                                            fabric::ModuleSet modules);
 
 // `gpus` of all groups, each once. Nothing to say without GPUs or without a known table.
 [[nodiscard]] PartitionCheck CheckPartition(const FabricKnowledge& fabric,

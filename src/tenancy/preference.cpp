@@ -47,7 +47,7 @@ std::string Age(const FabricKnowledge& fabric) {
 }  // namespace
 
 Preference PreferPartition(const Picture& picture, fabric::ModuleSet held, fabric::Policy policy,
-                           const PreferenceRequest& request) {
+                           const PreferenceRequest& request, bool refuse_joining) {
   const FabricKnowledge& fabric = *picture.fabric;
   Preference preference;
   fabric::PlanRequest plan;
@@ -81,6 +81,7 @@ Preference PreferPartition(const Picture& picture, fabric::ModuleSet held, fabri
   plan.numa_node = picture.numa_node;
   plan.shared_groups = picture.shared_groups;
   plan.policy = policy;
+  plan.refuse_joining = refuse_joining;
 
   const std::vector<fabric::Candidate> candidates = fabric::Rank(plan);
   if (candidates.empty()) {

@@ -33,9 +33,11 @@ struct PreferenceRequest {
   int size = 0;
 };
 
-// By partitions. `held`: modules of the assignment view and of our own grants.
+// By partitions. `held`: modules of the assignment view, of our own grants and of tenancies.
+// `refuse_joining`: see PlanRequest.
 [[nodiscard]] Preference PreferPartition(const Picture& picture, fabric::ModuleSet held,
-                                         fabric::Policy policy, const PreferenceRequest& request);
+                                         fabric::Policy policy, const PreferenceRequest& request,
+                                         bool refuse_joining = false);
 
 // Without a fabric: by NUMA nodes.
 [[nodiscard]] Preference PreferNodes(const Picture& picture, const PreferenceRequest& request);

@@ -35,6 +35,7 @@ class Use {
   // Nobody holds it, and that is known.
   [[nodiscard]] bool free() const { return looked_ && !held_; }
   [[nodiscard]] bool unused() const { return listing_spoke_ && !listed_ && free(); }
+  [[nodiscard]] bool orphaned() const { return listing_spoke_ && !listed_ && held_; }
 
  private:
   bool listing_spoke_;
@@ -48,8 +49,9 @@ bool GraceIsOver(const ReconcileInput& in, const Watch& watch) {
   return watch.unused_since && in.listing->read_started - *watch.unused_since > in.grace;
 }
 
+// Nothing is outstanding, by a list whose reading began late enough.
 bool Settled(const ReconcileInput& in, const Watch& watch) {
-  return !watch.uncertain_since || in.now - *watch.uncertain_since > in.settle;
+  return !watch.uncertain_since || in.fabric_read - *watch.uncertain_since > in.settle;
 }
 
 Decision With(Decision decision, Act act, Why why) {
@@ -98,9 +100,10 @@ Decision OfActivating(const ReconcileInput& in, const TenancyRecord& record, con
 }
 
 Decision OfReleasing(const ReconcileInput& in, const Watch& watch, const Use& use, Decision d) {
+  // Before that it may still be carried out, and end whatever was begun in its place.
+  if (!Settled(in, watch)) return With(d, Act::kKeep, Why::kUncertain);
   if (d.partition == nullptr || !d.partition->active)
     return With(d, Act::kForget, Why::kUnfinished);
-  if (!Settled(in, watch)) return With(d, Act::kKeep, Why::kUncertain);
   // Granted again after all, and that could not be written: called off.
   if (use.listed()) return With(d, Act::kConfirm, Why::kInUse);
   if (!use.free()) return With(d, Act::kReport, Why::kHeld);
@@ -114,7 +117,7 @@ Decision OfActive(const ReconcileInput& in, const TenancyRecord& record, const W
     if (record.boot != in.boot) return With(d, Act::kConfirm, Why::kActive);
     if (watch.abandoned && use.free() && !use.listed())
       return With(d, Act::kRelease, Why::kAbandoned);
-    const Act keep = use.held() && !use.listed() ? Act::kReport : Act::kKeep;
+    const Act keep = use.orphaned() ? Act::kReport : Act::kKeep;
     return EndOr(in, watch, d, keep, WhyKept(use));
   }
   if (record.boot == in.boot) return EndOr(in, watch, d, Act::kReport, Why::kLost);

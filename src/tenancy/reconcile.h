@@ -38,11 +38,12 @@ struct ReconcileInput {
   std::span<const Watch> watches;                 // one a tenancy, any order
   const fabric::PartitionTable* table = nullptr;  // null: none is known
   bool fabric_up = false;                         // the table is what Fabric Manager says now
+  absl::Duration fabric_read;                     // monotonic, when its reading began
   const Listing* listing = nullptr;
   fabric::ModuleSet held;    // may be held
   fabric::ModuleSet looked;  // `held` speaks of these; of others nothing is known
   BootId boot;
-  absl::Duration now;  // monotonic
+
   absl::Duration grace;
   absl::Duration settle;  // how long a change without an answer may still happen
   bool reactivate_at_start = false;

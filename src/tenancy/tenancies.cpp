@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "tenancy/enforcement.h"
 #include "tenancy/fabric_state.h"
 #include "tenancy/holdings.h"
 #include "tenancy/partition_check.h"
@@ -31,22 +32,45 @@ struct Tenancies::State {
   State(Options o, Parts p)
       : options(std::move(o)),
         parts(p),
-        fabric_state(options.module_map_files, {p.clock, p.events, p.store, p.reader}) {}
+        fabric_state(options.module_map_files, {p.clock, p.events, p.store, p.reader}) {
+    if (options.mode == FabricMode::kEnforce)
+      enforcement = std::make_unique<Enforcement>(options, parts);
+  }
+
+  [[nodiscard]] Enforcer* enforcer() const {
+    return enforcement == nullptr ? nullptr : &enforcement->enforcer();
+  }
 
   // `busy` follows whatever it is made of.
   void Recount() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     busy = {};
     for (const PciAddress& address : holdings.Held()) busy = busy | picture->ModulesOf(address);
+    if (enforcement != nullptr) busy = busy | enforcer()->BusyModules();
   }
   void Repaint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     picture = MakePicture(inventory.get(), fabric);
     Recount();
   }
+  // What the Enforcer has changed, or may have.
+  void Catch() {
+    const absl::MutexLock lock(&mutex);
+    fabric = enforcement->Overlay(fabric);
+    Repaint();
+  }
+  void SetBoard(const FabricKnowledge& known) {
+    std::shared_ptr<const pci::Inventory> devices;
+    {
+      const absl::MutexLock lock(&mutex);
+      devices = inventory;
+    }
+    enforcement->SetBoard(devices.get(), known);
+  }
 
   const Options options;
   const Parts parts;
-  FabricState fabric_state;   // the caller of RefreshFabric
-  bool view_readable = true;  // the caller of RefreshAssignments
+  FabricState fabric_state;                  // the caller of RefreshFabric
+  std::unique_ptr<Enforcement> enforcement;  // null unless in enforce
+  bool view_readable = true;                 // the caller of RefreshAssignments
   absl::Mutex admission;
 
   mutable absl::Mutex mutex;
@@ -63,6 +87,11 @@ Tenancies::Tenancies(Options options, Parts parts)
   state_->fabric = state_->options.mode == FabricMode::kOff
                        ? std::make_shared<const FabricKnowledge>()
                        : state_->fabric_state.Load();
+  if (state_->enforcement != nullptr) {
+    state_->enforcement->SetBoard(nullptr, *state_->fabric);
+    if (const fabric::FabricList* list = state_->fabric_state.list())
+      state_->enforcer()->ObserveRememberedList(*list);
+  }
   state_->Repaint();
 }
 
@@ -79,24 +108,36 @@ Preference Tenancies::Prefer(std::span<const PciAddress> available,
   }
   const PreferenceRequest request{available, must_include, size};
   if (state_->options.mode == FabricMode::kOff) return PreferNodes(*picture, request);
-  return PreferPartition(*picture, busy, state_->options.policy, request);
+  return PreferPartition(*picture, busy, state_->options.policy, request,
+                         state_->options.mode == FabricMode::kEnforce);
 }
 
 Result<Grant> Tenancies::Acquire(std::span<const PciAddress> devices) {
   if (devices.empty()) return absl::InvalidArgumentError("no device was asked for");
   std::set<PciAddress> seen;
-  Grant grant;
-  std::vector<PciAddress> gpus;
+  std::vector<Resolved> all;
   for (const PciAddress& address : devices) {
     if (!seen.insert(address).second) {
       return absl::InvalidArgumentError(absl::StrCat(
           address.ToString(), " was asked for twice in one request; name each device once"));
     }
     ASSIGN_OR_RETURN(Resolved resolved, Resolve(state_->options.host_root, address));
+    all.push_back(std::move(resolved));
+  }
+  std::optional<Acquired> acquired;
+  if (state_->enforcement != nullptr) {
+    Result<std::optional<Acquired>> answer = state_->enforcement->Acquire(all);
+    state_->Catch();  // a refusal may have changed something too
+    RETURN_IF_ERROR(answer.status());
+    acquired = *answer;
+  }
+
+  Grant grant;
+  std::vector<PciAddress> gpus;
+  for (Resolved& resolved : all) {
     grant.devices.push_back(std::move(resolved.device));
     gpus.insert(gpus.end(), resolved.gpus.begin(), resolved.gpus.end());
   }
-
   std::shared_ptr<const Picture> picture;
   {
     absl::MutexLock lock(&state_->mutex);
@@ -104,7 +145,11 @@ Result<Grant> Tenancies::Acquire(std::span<const PciAddress> devices) {
     grant.id = state_->holdings.Add(devices, state_->parts.clock->Monotonic());
     state_->Recount();
   }
-  if (state_->options.mode == FabricMode::kOff) return grant;
+  if (acquired) {
+    grant.partition = acquired->partition;
+    if (acquired->begun) state_->enforcement->Began(grant.id, acquired->tenancy);
+  }
+  if (state_->options.mode != FabricMode::kAdvise) return grant;
   PartitionCheck check = CheckPartition(*picture->fabric, gpus);
   grant.partition = check.partition;
   if (check.event) state_->parts.events->Report(*check.event);
@@ -112,22 +157,49 @@ Result<Grant> Tenancies::Acquire(std::span<const PciAddress> devices) {
 }
 
 void Tenancies::Release(std::uint64_t grant_id) {
-  absl::MutexLock lock(&state_->mutex);
-  state_->holdings.Release(grant_id);
-  state_->Recount();
+  {
+    const absl::MutexLock lock(&state_->mutex);
+    state_->holdings.Release(grant_id);
+    state_->Recount();
+  }
+  if (state_->enforcement == nullptr) return;
+  state_->enforcement->Release(grant_id);
+  state_->Catch();
 }
 
-Status Tenancies::PreStart(std::span<const PciAddress> /*devices*/) { return OkStatus(); }
+Status Tenancies::PreStart(std::span<const PciAddress> devices) {
+  if (state_->enforcement == nullptr) return OkStatus();
+  std::vector<Resolved> all;
+  for (const PciAddress& address : devices) {
+    ASSIGN_OR_RETURN(Resolved resolved, Resolve(state_->options.host_root, address));
+    all.push_back(std::move(resolved));
+  }
+  const Status ready = state_->enforcement->PreStart(all);
+  state_->Catch();
+  return ready;
+}
 
 void Tenancies::SetInventory(std::shared_ptr<const pci::Inventory> inventory) {
-  absl::MutexLock lock(&state_->mutex);
-  state_->inventory = std::move(inventory);
-  state_->Repaint();
+  std::shared_ptr<const FabricKnowledge> fabric;
+  {
+    const absl::MutexLock lock(&state_->mutex);
+    state_->inventory = std::move(inventory);
+    state_->Repaint();
+    fabric = state_->fabric;
+  }
+  if (state_->enforcement != nullptr) state_->SetBoard(*fabric);
 }
 
 void Tenancies::RefreshFabric() {
   if (state_->options.mode == FabricMode::kOff) return;
+  const std::uint64_t generation =
+      state_->enforcement == nullptr ? 0 : state_->enforcer()->FabricGeneration();
   std::shared_ptr<const FabricKnowledge> fabric = state_->fabric_state.Refresh();
+  if (state_->enforcement != nullptr) {
+    state_->SetBoard(*fabric);
+    state_->enforcement->SetList(state_->fabric_state, generation);
+    fabric = state_->enforcement->Overlay(fabric);
+  }
   {
     absl::MutexLock lock(&state_->mutex);
     state_->fabric = std::move(fabric);
@@ -158,10 +230,61 @@ bool Tenancies::RefreshAssignments(AssignmentSource& source) {
   }
   state_->view_readable = readable;
   if (!readable) return true;
+  if (state_->enforcement != nullptr) state_->enforcer()->ObserveAssignments(*view, started);
   absl::MutexLock lock(&state_->mutex);
   state_->holdings.SetView(*std::move(view), started);
   state_->Recount();
   return true;
+}
+
+void Tenancies::SetAssignmentSource(AssignmentSource* source) {
+  if (state_->enforcement != nullptr) state_->enforcer()->SetAssignmentSource(source);
+}
+
+void Tenancies::Reconcile() {
+  if (state_->enforcement == nullptr) return;
+  state_->enforcer()->Reconcile();
+  state_->Catch();
+}
+
+BlockedDevices Tenancies::Blocked() const {
+  return state_->enforcement == nullptr ? BlockedDevices{} : state_->enforcer()->Blocked();
+}
+
+Status Tenancies::JournalStatus() const {
+  return state_->enforcement == nullptr ? OkStatus() : state_->enforcer()->JournalStatus();
+}
+
+namespace {
+
+Status NotEnforcing() {
+  return absl::FailedPreconditionError(
+      "there are no tenancies: fabric.mode is not enforce on this node");
+}
+
+}  // namespace
+
+Status Tenancies::Drain(bool on) {
+  if (state_->enforcement == nullptr) return NotEnforcing();
+  state_->enforcer()->Drain(on);
+  return OkStatus();
+}
+
+Status Tenancies::ReleaseByOperator(std::uint64_t tenancy, bool force) {
+  if (state_->enforcement == nullptr) return NotEnforcing();
+  const Status released = state_->enforcer()->ReleaseById(tenancy, force);
+  state_->Catch();
+  return released;
+}
+
+Result<std::vector<PlannedAction>> Tenancies::PlanReconcile() {
+  if (state_->enforcement == nullptr) return NotEnforcing();
+  return state_->enforcer()->PlanReconcile();
+}
+
+std::optional<EnforceView> Tenancies::Enforced() const {
+  if (state_->enforcement == nullptr) return std::nullopt;
+  return state_->enforcer()->View();
 }
 
 Tenancies::Admission Tenancies::BeginAdmission() { return Admission(state_->admission); }

@@ -3,9 +3,11 @@
 
 // The core's three entries: prefer, acquire, release. It alone holds the fabric's reader and calls
 // the planner; src/kube translates to and from them, the agent drives the Refresh functions. Any
-// thread. Prefer and Acquire never wait for Fabric Manager: they use the last list read.
+// thread. Prefer never waits for Fabric Manager: it uses the last list read. Neither does Acquire,
+// but in `enforce`, where it is bounded (enforcer.h).
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +23,7 @@
 #include "base/host_root.h"
 #include "base/pci_address.h"
 #include "base/status.h"
+#include "fabric/fabric_control.h"
 #include "fabric/fabric_reader.h"
 #include "fabric/module_map.h"
 #include "fabric/partition_table.h"
@@ -28,6 +31,7 @@
 #include "pci/inventory.h"
 #include "store/store.h"
 #include "tenancy/assignments.h"
+#include "tenancy/enforcer.h"
 #include "tenancy/grant.h"
 #include "tenancy/preference.h"
 
@@ -41,7 +45,8 @@ struct Options {
   FabricMode mode = FabricMode::kOff;
   fabric::Policy policy = fabric::Policy::kPack;
   std::vector<std::string>
-      module_map_files;  // read at every fabric refresh; absent ones are normal
+      module_map_files;          // read at every fabric refresh; absent ones are normal
+  EnforcerOptions enforce = {};  // in enforce; an unknown boot is read from the host root
 };
 
 // Everything borrowed must outlive the Tenancies. `reader` and `store` may be null (fabric off; no
@@ -51,6 +56,11 @@ struct Parts {
   EventSink* events = nullptr;
   store::Store* store = nullptr;
   fabric::FabricReader* reader = nullptr;
+  // In enforce only: the same Fabric Manager as `reader`, for changes; and see EnforcerParts.
+  fabric::FabricControl* control = nullptr;
+  HolderSource* holders = nullptr;  // null: the processes of the host root
+  std::function<void()> make_way = {};
+  std::function<std::string(absl::string_view cgroup)> who = {};
 };
 
 // What operators see of the fabric: one consistent copy.
@@ -77,7 +87,9 @@ class Tenancies {
 
   // Resolves each device from sysfs at this moment. Refuses duplicates (kInvalidArgument), devices
   // that are gone (kNotFound) or not ready (kFailedPrecondition), each with a message that says
-  // what to do. In advise, GPUs that are no partition are granted with a warning event.
+  // what to do. In advise, GPUs that are no partition are granted with a warning event; in enforce
+  // they become one active partition of one tenancy or are refused (Enforcer::Acquire), and
+  // NVSwitches are granted as in every mode.
   [[nodiscard]] Result<Grant> Acquire(std::span<const PciAddress> devices);
 
   // Takes back a grant that was not handed over after all (something later in the same Allocate
@@ -107,6 +119,21 @@ class Tenancies {
   [[nodiscard]] Admission BeginAdmission();
 
   [[nodiscard]] FabricView View() const;
+
+  // ---- enforce only; in other modes they do nothing --------------------------------------------
+  // Whom to ask for one owner at Acquire. Before the first Acquire.
+  void SetAssignmentSource(AssignmentSource* source);
+  // Releases, adopts, activates again and reports, by the views of now. After each refresh.
+  void Reconcile();
+  // Devices that kubelet must not be offered as Healthy, each with the reason.
+  [[nodiscard]] BlockedDevices Blocked() const;
+  // kFailedPrecondition: the journal is unusable (a newer version, no state); nothing is granted.
+  [[nodiscard]] Status JournalStatus() const;
+  // For operators. kFailedPrecondition in other modes.
+  [[nodiscard]] Status Drain(bool on);
+  [[nodiscard]] Status ReleaseByOperator(std::uint64_t tenancy, bool force);
+  [[nodiscard]] Result<std::vector<PlannedAction>> PlanReconcile();
+  [[nodiscard]] std::optional<EnforceView> Enforced() const;
 
  private:
   struct State;

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tenancy/enforcement.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "tenancy/pci_holders.h"
+
+namespace switchyard::tenancy {
+namespace {
+
+constexpr absl::string_view kBootId = "proc/sys/kernel/random/boot_id";
+constexpr size_t kMaxBegan = 64;
+
+// Unknown if it can't be read: then the Enforcer grants nothing.
+BootId ReadBootId(const HostRoot& root, EventSink& events) {
+  const std::string path = root.Path(kBootId);
+  const Result<std::string> text = ReadFile(path, 256);
+  const Result<BootId> boot = text.ok() ? BootId::Parse(*text) : text.status();
+  if (boot.ok()) return *boot;
+  events.Report({"boot_id_unreadable",
+                 Severity::kError,
+                 absl::StrCat(path, ": ", boot.status().message(),
+                              "; a reboot would go unnoticed, so nothing is granted; is proc/ "
+                              "mounted under paths.hostRoot?"),
+                 {}});
+  return {};
+}
+
+TenancyDevice NodesOf(const Resolved& resolved) {
+  TenancyDevice nodes;
+  nodes.address = resolved.device.address;
+  nodes.backend = resolved.device.backend;
+  nodes.iommu_group = resolved.device.iommu_group;
+  for (const GrantedFunction& function : resolved.device.functions) {
+    const bool by_cdev = nodes.backend == pci::Backend::kIommufd;
+    nodes.functions.push_back(
+        {function.address, by_cdev ? function.cdev.value_or("") : "", std::nullopt});
+  }
+  return nodes;
+}
+
+std::vector<TenancyDevice> GpusOf(std::span<const Resolved> devices) {
+  std::vector<TenancyDevice> gpus;
+  for (const Resolved& resolved : devices) {
+    if (!resolved.gpus.empty()) gpus.push_back(NodesOf(resolved));
+  }
+  return gpus;
+}
+
+}  // namespace
+
+Enforcement::Enforcement(const Options& options, const Parts& parts)
+    : journal_(parts.store == nullptr ? nullptr : std::make_unique<StoreJournal>(*parts.store)),
+      holders_(std::make_unique<PciHolders>(options.host_root, *parts.clock)) {
+  EnforcerOptions enforce = options.enforce;
+  if (!enforce.boot.known()) enforce.boot = ReadBootId(options.host_root, *parts.events);
+  EnforcerParts given;
+  given.clock = parts.clock;
+  given.events = parts.events;
+  given.journal = journal_.get();
+  given.fabric = parts.control;
+  given.holders = parts.holders == nullptr ? holders_.get() : parts.holders;
+  given.make_way = parts.make_way;
+  given.who = parts.who;
+  enforcer_ = std::make_unique<Enforcer>(enforce, std::move(given));
+  if (const Status loaded = enforcer_->Load(); !loaded.ok()) {
+    parts.events->Report({"journal_unusable",
+                          Severity::kError,
+                          absl::StrCat(loaded.message(), ": nothing is granted or released"),
+                          {}});
+  }
+}
+
+void Enforcement::SetBoard(const pci::Inventory* inventory, const FabricKnowledge& fabric) {
+  enforcer_->ObserveBoard(MakeBoard(inventory, fabric.map),
+                          std::make_shared<const fabric::ModuleMap>(fabric.map));
+}
+
+void Enforcement::SetList(const FabricState& state, std::uint64_t generation) {
+  enforcer_->ObserveFabric(state.LastRead(), generation);
+}
+
+std::shared_ptr<const FabricKnowledge> Enforcement::Overlay(
+    const std::shared_ptr<const FabricKnowledge>& fabric) const {
+  const std::shared_ptr<const fabric::PartitionTable> table = enforcer_->Table();
+  if (table == nullptr) return fabric;
+  const Status status = enforcer_->FabricStatus();
+  auto overlaid = std::make_shared<FabricKnowledge>(*fabric);
+  overlaid->known = true;
+  overlaid->up = status.ok();
+  overlaid->error = std::string(status.message());
+  overlaid->table = *table;
+  return overlaid;
+}
+
+Result<std::optional<Acquired>> Enforcement::Acquire(std::span<const Resolved> devices) {
+  TenancyRequest request;
+  request.devices = GpusOf(devices);
+  if (request.devices.empty()) return std::optional<Acquired>();
+  ASSIGN_OR_RETURN(const Acquired acquired, enforcer_->Acquire(request));
+  return std::optional<Acquired>(acquired);
+}
+
+void Enforcement::Began(std::uint64_t grant, std::uint64_t tenancy) {
+  const absl::MutexLock lock(&mutex_);
+  began_[grant] = tenancy;
+  if (began_.size() > kMaxBegan) began_.erase(began_.begin());
+}
+
+void Enforcement::Release(std::uint64_t grant) {
+  std::uint64_t tenancy = 0;
+  {
+    const absl::MutexLock lock(&mutex_);
+    const auto found = began_.find(grant);
+    if (found == began_.end()) return;
+    tenancy = found->second;
+    began_.erase(found);
+  }
+  enforcer_->Undo(tenancy);
+}
+
+Status Enforcement::PreStart(std::span<const Resolved> devices) {
+  const std::vector<TenancyDevice> gpus = GpusOf(devices);
+  return gpus.empty() ? OkStatus() : enforcer_->PreStart(gpus);
+}
+
+}  // namespace switchyard::tenancy

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes of journal, ledger and fabric: the journal first, and nothing is believed that the list
+// does not show.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tenancy/enforcer_impl.h"
+#include "tenancy/partition_sets.h"
+
+namespace switchyard::tenancy {
+namespace {
+
+using fabric::ModuleSet;
+using fabric::Partition;
+using State = TenancyState;
+
+// Failures after which the change has not happened and will not (fabric_control.h).
+bool DidNotHappen(const Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kNotFound:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Failures that say that Fabric Manager can't be talked to at all.
+bool IsDown(const Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kNotFound:
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <typename T>
+void EraseValue(std::vector<T>& values, const T& value) {
+  values.erase(std::remove(values.begin(), values.end(), value), values.end());
+}
+
+}  // namespace
+
+// ---- journal -----------------------------------------------------------------------------------
+
+void Enforcer::Impl::ReportJournal(const Status& status) {
+  if (status.ok() != journal_failing_) return;
+  journal_failing_ = !status.ok();
+  Tell(status.ok() ? "journal_writable" : "journal_failed",
+       status.ok() ? Severity::kInfo : Severity::kError,
+       status.ok() ? std::string("the journal can be written again")
+                   : absl::StrCat("the journal can't be written: ", status.message(),
+                                  "; nothing is granted or released until it can, look at the "
+                                  "state folder"),
+       nullptr);
+}
+
+Status Enforcer::Impl::EraseStrays() {
+  while (!strays_.empty()) {
+    const std::uint64_t id = strays_.back();
+    Status erased;
+    {
+      const Outside outside(*this);
+      erased = parts_.journal->Erase(id);
+    }
+    ReportJournal(erased);
+    if (!erased.ok()) return Annotate(erased, "the journal can't be written");
+    strays_.pop_back();
+  }
+  return OkStatus();
+}
+
+Status Enforcer::Impl::Save(TenancyRecord record) {
+  const TenancyRecord* before = ledger_.Find(record.id);
+  const bool is_new = before == nullptr;
+  if (is_new || before->state != record.state) record.changed = parts_.clock->Now();
+  if (const Status allowed = ledger_.CheckPut(record); !allowed.ok()) {
+    Tell("invariant_refused", Severity::kError, std::string(allowed.message()), &record);
+    return allowed;
+  }
+  RETURN_IF_ERROR(EraseStrays());
+  Status written;
+  // In doubt until the call has returned.
+  if (is_new) strays_.push_back(record.id);
+  {
+    const Outside outside(*this);
+    written = parts_.journal->Write(record);
+  }
+  ReportJournal(written);
+  if (!written.ok()) {
+    if (!is_new && std::find(unsaved_.begin(), unsaved_.end(), record.id) == unsaved_.end())
+      unsaved_.push_back(record.id);
+    return Annotate(written, "the journal can't be written");
+  }
+  if (is_new) {
+    strays_.pop_back();
+    watches_.push_back({record.id, parts_.clock->Monotonic(), std::nullopt, std::nullopt, false});
+  }
+  EraseValue(unsaved_, record.id);
+  ledger_.Put(std::move(record));
+  return OkStatus();
+}
+
+Status Enforcer::Impl::Erase(std::uint64_t id) {
+  if (const Status allowed = ledger_.CheckRemove(id); !allowed.ok()) {
+    Tell("invariant_refused", Severity::kError, std::string(allowed.message()), ledger_.Find(id));
+    return allowed;
+  }
+  Status erased;
+  {
+    const Outside outside(*this);
+    erased = parts_.journal->Erase(id);
+  }
+  ReportJournal(erased);
+  if (!erased.ok()) return Annotate(erased, "the journal can't be written");
+  ledger_.Remove(id);
+  EraseValue(unsaved_, id);
+  std::erase_if(watches_, [id](const Watch& w) { return w.id == id; });
+  std::erase_if(reported_, [id](const auto& r) { return r.first == id; });
+  return OkStatus();
+}
+
+Status Enforcer::Impl::SaveForeign() {
+  if (!up_) return OkStatus();  // what is active now is not known
+  std::vector<ModuleSet> now;
+  if (table_ != nullptr) {
+    for (const Partition& p : table_->partitions) {
+      if (p.complete && IsForeign(ledger_, p)) now.push_back(p.modules);
+    }
+  }
+  std::erase_if(foreign_since_, [&](const auto& entry) {
+    return std::find(now.begin(), now.end(), entry.first) == now.end();
+  });
+  if (now == foreign_) return OkStatus();
+  Status written;
+  {
+    const Outside outside(*this);
+    written = parts_.journal->WriteForeign(now, options_.boot);
+  }
+  ReportJournal(written);
+  if (!written.ok()) return Annotate(written, "the journal can't be written");
+  for (const ModuleSet modules : now) {
+    if (std::find(foreign_.begin(), foreign_.end(), modules) != foreign_.end()) continue;
+    Tell("foreign_found", Severity::kWarning,
+         absl::StrCat("modules ", modules.ToString(),
+                      " are an active partition of no tenancy; it is left until it is in the way "
+                      "of a request"),
+         nullptr);
+  }
+  foreign_ = std::move(now);
+  return OkStatus();
+}
+
+// ---- fabric ------------------------------------------------------------------------------------
+
+void Enforcer::Impl::RemakeTable() {
+  if (list_)
+    table_ = std::make_shared<const fabric::PartitionTable>(fabric::MakeTable(*list_, *map_));
+}
+
+void Enforcer::Impl::TakeList(fabric::FabricList list, absl::Duration began) {
+  list_began_ = began;
+  list_ = std::move(list);
+  RemakeTable();
+  up_ = true;
+  ever_up_ = true;
+  fabric_ = OkStatus();
+}
+
+Status Enforcer::Impl::Change(absl::string_view what, const Partition& partition, bool active) {
+  const ModuleSet modules = partition.modules;
+  const int id = partition.id;
+  ++generation_;
+  const absl::Duration began = parts_.clock->Monotonic();
+  Result<fabric::FabricList> list = absl::InternalError("not asked");
+  {
+    const Outside outside(*this);
+    if (parts_.make_way) parts_.make_way();
+    list = active ? parts_.fabric->Activate(id) : parts_.fabric->Deactivate(id);
+  }
+  ++generation_;
+  const absl::Duration took = parts_.clock->Monotonic() - began;
+  spent_ += took;
+  longest_ = std::max(longest_, took);
+  ++(active ? activations_ : deactivations_);
+  Status status = list.status();
+  if (list.ok()) {
+    TakeList(*std::move(list), began);
+    const Partition* now = FindExact(*table_, modules);
+    if (now != nullptr && now->active == active) return OkStatus();
+    status = absl::UnknownError(
+        absl::StrCat("Fabric Manager reports a success, and its list still has the partition ",
+                     active ? "inactive" : "active", "; look at Fabric Manager's log"));
+  } else if (IsDown(status)) {
+    up_ = false;
+    fabric_ = status;
+  }
+  const std::optional<int> code = fabric::FabricCodeOf(status);
+  ++failures_[absl::StrCat(active ? "activate " : "deactivate ",
+                           code ? absl::StrCat(*code) : absl::StatusCodeToString(status.code()))];
+  return Annotate(status,
+                  absl::StrCat(what, " partition ", id, " (modules ", modules.ToString(), ")"));
+}
+
+Result<int> Enforcer::Impl::Establish(TenancyRecord record) {
+  const bool is_new = ledger_.Find(record.id) == nullptr;
+  const Partition* partition = FindExact(*table_, record.modules);
+  if (partition == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no partition in Fabric Manager's table has modules ", record.modules.ToString()));
+  }
+  record.state = State::kActivating;
+  record.partition = partition->id;
+  const std::uint64_t id = record.id;
+  const int partition_id = partition->id;
+  RETURN_IF_ERROR(Save(record));
+  if (const Status allowed = CheckActivate(ledger_, *table_, id, *partition); !allowed.ok()) {
+    Tell("invariant_refused", Severity::kError, std::string(allowed.message()), &record);
+    if (is_new) (void)Forget(id, "its activation was refused");
+    return allowed;
+  }
+  // In doubt until the call has returned.
+  WatchOf(id).uncertain_since = parts_.clock->Monotonic();
+  WatchOf(id).abandoned = is_new;
+  const Status changed = Change("activating", *partition, true);
+  Watch& watch = WatchOf(id);
+  if (!changed.ok()) {
+    watch.uncertain_since = parts_.clock->Monotonic();
+    if (DidNotHappen(changed)) {
+      watch.uncertain_since.reset();
+      if (is_new) (void)Forget(id, "its activation failed");
+    }
+    Tell("activation_failed", Severity::kError, std::string(changed.message()), &record);
+    return changed;
+  }
+  watch.uncertain_since.reset();
+  watch.abandoned = false;
+  watch.unused_since.reset();
+  watch.granted_at = parts_.clock->Monotonic();
+  record.state = State::kActive;
+  record.boot = options_.boot;
+  if (!Save(record).ok()) {
+    // The journal has it as activating, which is enough to find it again; reported there.
+    ledger_.Put(record);
+  }
+  return partition_id;
+}
+
+Status Enforcer::Impl::Forget(std::uint64_t id, absl::string_view why) {
+  const TenancyRecord* record = ledger_.Find(id);
+  if (record == nullptr) return OkStatus();
+  TenancyRecord gone = *record;
+  if (gone.state == State::kActive) {
+    gone.state = State::kReleasing;
+    RETURN_IF_ERROR(Save(gone));
+  }
+  RETURN_IF_ERROR(Erase(id));
+  Tell("released", Severity::kInfo, std::string(why), &gone);
+  return OkStatus();
+}
+
+Status Enforcer::Impl::End(std::uint64_t id, ModuleSet free, absl::string_view why) {
+  const TenancyRecord* found = ledger_.Find(id);
+  if (found == nullptr) return OkStatus();
+  TenancyRecord record = *found;
+  if (table_ == nullptr || !up_) {
+    return Annotate(fabric_.ok() ? absl::UnavailableError("not read yet") : fabric_,
+                    "Fabric Manager can't be asked to deactivate");
+  }
+  const Partition* partition = FindExact(*table_, record.modules);
+  const Watch* watch = FindWatch(id);
+  const bool uncertain = watch != nullptr && watch->uncertain_since.has_value();
+  if (partition == nullptr || (!partition->active && !uncertain)) return Forget(id, why);
+
+  const Status allowed = free.ContainsAll(record.modules)
+                             ? OkStatus()
+                             : absl::InternalError(absl::StrCat(
+                                   "tenancy ", id, " can't be released: modules ",
+                                   (record.modules - free).ToString(), " may be held open"));
+  RETURN_IF_ERROR(allowed);
+  if (record.state != State::kReleasing) {
+    record.state = State::kReleasing;
+    RETURN_IF_ERROR(Save(record));
+  }
+  const Status may = CheckDeactivate(ledger_, foreign_, record.modules - free, *partition);
+  if (!may.ok()) {
+    Tell("invariant_refused", Severity::kError, std::string(may.message()), &record);
+    return may;
+  }
+  WatchOf(id).uncertain_since = parts_.clock->Monotonic();
+  const Status changed = Change("deactivating", *partition, false);
+  if (!changed.ok()) {
+    WatchOf(id).uncertain_since = parts_.clock->Monotonic();
+    if (DidNotHappen(changed)) WatchOf(id).uncertain_since.reset();
+    Tell("release_failed", Severity::kError, absl::StrCat(changed.message(), "; tried again"),
+         &record);
+    return changed;
+  }
+  WatchOf(id).uncertain_since.reset();
+  RETURN_IF_ERROR(Erase(id));
+  Tell("released", Severity::kInfo, std::string(why), &record);
+  return OkStatus();
+}
+
+Status Enforcer::Impl::DeactivateForeign(ModuleSet modules, ModuleSet free) {
+  RETURN_IF_ERROR(SaveForeign());
+  const Partition* partition = FindExact(*table_, modules);
+  if (partition == nullptr || !partition->active) return OkStatus();
+  if (!up_) return Annotate(fabric_, "Fabric Manager can't be asked to deactivate");
+  const Status may = CheckDeactivate(ledger_, foreign_, modules - free, *partition);
+  if (!may.ok()) {
+    Tell("invariant_refused", Severity::kError, std::string(may.message()), nullptr);
+    return may;
+  }
+  RETURN_IF_ERROR(Change("deactivating", *partition, false));
+  Tell("foreign_deactivated", Severity::kWarning,
+       absl::StrCat("modules ", modules.ToString(),
+                    " were an active partition of no tenancy, of nobody by kubelet and by the "
+                    "processes, and in the way of a request: deactivated"),
+       nullptr);
+  return SaveForeign();
+}
+
+// ---- small
+// ---------------------------------------------------------------------------------------
+
+Watch& Enforcer::Impl::WatchOf(std::uint64_t id) {
+  for (Watch& watch : watches_) {
+    if (watch.id == id) return watch;
+  }
+  watches_.push_back({id, parts_.clock->Monotonic(), std::nullopt, std::nullopt, false});
+  return watches_.back();
+}
+
+const Watch* Enforcer::Impl::FindWatch(std::uint64_t id) const {
+  for (const Watch& watch : watches_) {
+    if (watch.id == id) return &watch;
+  }
+  return nullptr;
+}
+
+ModuleSet Enforcer::Impl::UncertainModules() const {
+  ModuleSet modules;
+  for (const TenancyRecord& record : ledger_.records()) {
+    const Watch* watch = FindWatch(record.id);
+    if (watch != nullptr && watch->uncertain_since) modules = modules | record.modules;
+  }
+  return modules;
+}
+
+ModuleSet Enforcer::Impl::DirtyModules() const {
+  ModuleSet dirty;
+  if (table_ != nullptr && up_) dirty = LostModules(ledger_, *table_, options_.boot);
+  for (const ModuleSet lost : lost_foreign_) dirty = dirty | lost;
+  return dirty;
+}
+
+std::uint64_t Enforcer::Impl::NewId() {
+  const auto seconds = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(1, absl::ToUnixSeconds(parts_.clock->Now())));
+  last_id_ = ledger_.NextId(std::max(seconds, last_id_ + 1));
+  return last_id_;
+}
+
+void Enforcer::Impl::Tell(absl::string_view name, Severity severity, std::string message,
+                          const TenancyRecord* record) {
+  Event event{name, severity, std::move(message), {}};
+  if (record != nullptr) {
+    event.fields.emplace_back("tenancy", absl::StrCat(record->id));
+    event.fields.emplace_back("partition", absl::StrCat(record->partition));
+    event.fields.emplace_back("modules", record->modules.ToString());
+    if (record->owner)
+      event.fields.emplace_back("owner",
+                                absl::StrCat(record->owner->kind, " ", record->owner->key));
+  }
+  parts_.events->Report(event);
+}
+
+}  // namespace switchyard::tenancy

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reconciler's decisions, carried out.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tenancy/enforcer_impl.h"
+#include "tenancy/partition_sets.h"
+
+namespace switchyard::tenancy {
+namespace {
+
+using fabric::ModuleSet;
+
+constexpr size_t kMaxReported = 256;
+
+}  // namespace
+
+ReconcileInput Enforcer::Impl::MakeInput(const Held& held, ModuleSet looked) const {
+  ReconcileInput in;
+  in.ledger = &ledger_;
+  in.watches = watches_;
+  in.table = table_.get();
+  in.fabric_up = up_;
+  in.fabric_read = list_began_;
+  in.listing = &listing_;
+  in.held = held.modules;
+  in.looked = looked;
+  in.boot = options_.boot;
+  in.grace = options_.grace;
+  in.settle = options_.fabric_timeout;
+  in.reactivate_at_start = options_.reactivate_at_start;
+  return in;
+}
+
+void Enforcer::Impl::Reconcile() {
+  const Step step(*this, absl::InfiniteDuration());
+  if (!journal_.ok() || !options_.boot.known()) return;
+  if (!EraseStrays().ok()) return;
+  for (const std::uint64_t id : std::vector<std::uint64_t>(unsaved_)) {
+    if (const TenancyRecord* record = ledger_.Find(id)) (void)Save(*record);
+  }
+  // Decisions point into this table, which a change replaces.
+  const std::shared_ptr<const fabric::PartitionTable> table = table_;
+  ModuleSet looked = WorthLooking(MakeInput({}, {}));
+  for (const ModuleSet lost : lost_foreign_) looked = looked | lost;
+  Held held;
+  if (!looked.empty()) held = Look(looked);
+  DropUsedLost(held, looked);
+
+  const std::uint64_t generation = generation_;
+  const Decisions decisions = tenancy::Reconcile(MakeInput(held, looked));
+  TrackForeign(decisions);
+  const absl::Duration now = parts_.clock->Monotonic();
+  for (const Decision& decision : decisions) {
+    if (decision.tenancy != 0) {
+      Watch& watch = WatchOf(decision.tenancy);
+      if (!decision.unused) watch.unused_since.reset();
+      if (decision.unused && !watch.unused_since) watch.unused_since = now;
+      if (watch.uncertain_since && up_ &&
+          list_began_ - *watch.uncertain_since > options_.fabric_timeout) {
+        watch.uncertain_since.reset();
+      }
+    }
+    ModuleSet free = looked - held.modules;
+    // Changes take seconds; what was seen before them is not what is.
+    if (generation != generation_) free = {};
+    CarryOut(decision, free);
+  }
+  (void)SaveForeign();  // reported there
+
+  const ModuleSet dirty = DirtyModules();
+  if (!dirty.empty() && !was_dirty_) {
+    Tell("fabric_dirty", Severity::kError,
+         absl::StrCat("Fabric Manager lost active partitions of modules ", dirty.ToString(),
+                      " while they are in use (a cold restart?): what runs is left alone, new "
+                      "requests for them are refused; end those virtual machines, the fabric is "
+                      "clean once the last is gone"),
+         nullptr);
+  } else if (dirty.empty() && was_dirty_) {
+    Tell("fabric_clean", Severity::kInfo, "no lost partition is in use any more", nullptr);
+  }
+  was_dirty_ = !dirty.empty();
+}
+
+void Enforcer::Impl::TrackForeign(const Decisions& decisions) {
+  for (const Decision& decision : decisions) {
+    if (decision.tenancy != 0) continue;
+    const ModuleSet modules = decision.partition->modules;
+    const auto found = std::find_if(foreign_since_.begin(), foreign_since_.end(),
+                                    [&](const auto& entry) { return entry.first == modules; });
+    if (!decision.unused && found != foreign_since_.end()) foreign_since_.erase(found);
+    if (decision.unused && found == foreign_since_.end())
+      foreign_since_.emplace_back(modules, parts_.clock->Now());
+  }
+}
+
+void Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
+  const TenancyRecord* record = ledger_.Find(decision.tenancy);
+  if (decision.tenancy != 0 && record == nullptr) return;
+  if (decision.act != Act::kKeep && decision.act != Act::kReport) ++actions_[ActName(decision.act)];
+  switch (decision.act) {
+    case Act::kKeep:
+      return;
+    case Act::kReport:
+      return ReportOnce(decision);
+    case Act::kConfirm: {
+      TenancyRecord confirmed = *record;
+      confirmed.state = TenancyState::kActive;
+      confirmed.boot = options_.boot;
+      confirmed.partition = decision.partition->id;
+      WatchOf(decision.tenancy).uncertain_since.reset();
+      (void)Save(std::move(confirmed));  // reported there, and decided again
+      return;
+    }
+    case Act::kForget:
+      (void)Forget(decision.tenancy, WhyText(decision.why));
+      return;
+    case Act::kRelease:
+    case Act::kReactivate: {
+      const ModuleSet modules = record->modules;
+      Held held;
+      if (!free.ContainsAll(modules)) held = Look(modules);
+      AskDevices(modules, held);
+      if (held.modules.Overlaps(modules)) return;  // decided again
+      if (decision.act == Act::kRelease) {
+        (void)End(decision.tenancy, modules, WhyText(decision.why));
+        return;
+      }
+      for (const TenancyDevice& then : record->devices) {
+        const Board::Device* now = board_.Find(then.address);
+        if (now == nullptr || !SameNodes(then, now->nodes)) return ReportOnce(decision);
+      }
+      if (Establish(*record).ok())
+        Tell("reactivated", Severity::kInfo, "activated again after the node's reboot",
+             ledger_.Find(decision.tenancy));
+      return;
+    }
+    case Act::kAdopt:
+      return Adopt(decision);
+  }
+}
+
+void Enforcer::Impl::Adopt(const Decision& decision) {
+  TenancyRecord record;
+  record.id = NewId();
+  record.state = TenancyState::kActive;
+  record.adopted = true;
+  record.owner = decision.owner->owner;
+  record.partition = decision.partition->id;
+  record.modules = decision.partition->modules;
+  record.boot = options_.boot;
+  record.begun = parts_.clock->Now();
+  for (const Board::Device& device : board_.devices) {
+    if (record.modules.ContainsAll(device.modules) && !device.modules.empty())
+      record.devices.push_back(device.nodes);
+  }
+  const TenancyRecord adopted = record;
+  if (!Save(std::move(record)).ok()) return;  // reported there, and decided again
+  Tell("adopted", Severity::kInfo,
+       "an active partition that was found, and kubelet lists its members in one pod", &adopted);
+}
+
+void Enforcer::Impl::ReportOnce(const Decision& decision) {
+  const std::uint64_t key = decision.tenancy;
+  if (key == 0) {  // foreign: SaveForeign told when it came
+    return;
+  }
+  const std::pair<std::uint64_t, Why> report(key, decision.why);
+  if (std::find(reported_.begin(), reported_.end(), report) != reported_.end()) return;
+  if (reported_.size() >= kMaxReported) reported_.erase(reported_.begin());
+  reported_.push_back(report);
+  absl::string_view name = "tenancy_kept";
+  Severity severity = Severity::kWarning;
+  std::string message(WhyText(decision.why));
+  switch (decision.why) {
+    case Why::kHeld:
+      name = "tenancy_orphaned";
+      absl::StrAppend(
+          &message, "; it is released once that process has gone (switchyard tenancies names it)");
+      break;
+    case Why::kVanished:
+      name = "partition_vanished";
+      severity = Severity::kError;
+      absl::StrAppend(&message, "; it is left alone until nobody has it");
+      break;
+    case Why::kLost:
+      name = "partition_lost";
+      severity = Severity::kError;
+      absl::StrAppend(&message, "; its guest may have no NVLink, end that virtual machine");
+      break;
+    case Why::kRebooted:
+      absl::StrAppend(&message, ", and its devices have other nodes now; its pod must be deleted");
+      break;
+    default:
+      break;
+  }
+  Tell(name, severity, std::move(message), ledger_.Find(decision.tenancy));
+}
+
+void Enforcer::Impl::DropUsedLost(const Held& held, ModuleSet looked) {
+  std::erase_if(lost_foreign_, [&](const ModuleSet lost) {
+    return looked.ContainsAll(lost) && !held.modules.Overlaps(lost) && listing_.known &&
+           !listing_.modules.Overlaps(lost);
+  });
+}
+
+std::vector<PlannedAction> Enforcer::Impl::PlanReconcile() {
+  const Step step(*this, absl::InfiniteDuration());
+  std::vector<PlannedAction> plan;
+  if (!journal_.ok()) {
+    plan.push_back({"keep", std::nullopt, std::nullopt, {}, std::string(journal_.message())});
+    return plan;
+  }
+  const ModuleSet looked = WorthLooking(MakeInput({}, {}));
+  Held held;
+  if (!looked.empty()) held = Look(looked);
+  for (const Decision& decision : tenancy::Reconcile(MakeInput(held, looked))) {
+    PlannedAction action;
+    action.action = ActName(decision.act);
+    if (decision.tenancy != 0) action.tenancy = decision.tenancy;
+    if (decision.partition != nullptr) action.partition = decision.partition->id;
+    if (const TenancyRecord* record = ledger_.Find(decision.tenancy)) {
+      action.modules = record->modules;
+    } else if (decision.partition != nullptr) {
+      action.modules = decision.partition->modules;
+    }
+    action.why = std::string(WhyText(decision.why));
+    if (decision.owner != nullptr)
+      absl::StrAppend(&action.why, " (", decision.owner->owner.kind, " ", decision.owner->owner.key,
+                      ")");
+    plan.push_back(std::move(action));
+  }
+  return plan;
+}
+
+}  // namespace switchyard::tenancy

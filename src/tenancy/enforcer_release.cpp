@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Giving back, by whoever has the right to; and the start of a container.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tenancy/enforcer_impl.h"
+#include "tenancy/partition_sets.h"
+
+namespace switchyard::tenancy {
+
+using fabric::ModuleSet;
+
+void Enforcer::Impl::Undo(std::uint64_t tenancy) {
+  const Step step(*this, absl::InfiniteDuration());
+  const TenancyRecord* record = ledger_.Find(tenancy);
+  if (record == nullptr || !journal_.ok()) return;
+  // Whatever happens next: nobody was given it.
+  WatchOf(tenancy).abandoned = true;
+  const ModuleSet modules = record->modules;
+  Held held = Look(modules);
+  AskDevices(modules, held);
+  if (held.modules.Overlaps(modules)) return;
+  (void)End(tenancy, modules - held.modules, "the request it was begun for was refused later");
+}
+
+Status Enforcer::Impl::ReleaseOwner(const Owner& owner) {
+  const Step step(*this, absl::InfiniteDuration());
+  RETURN_IF_ERROR(journal_);
+  for (;;) {
+    const auto& records = ledger_.records();
+    const auto found = std::find_if(records.begin(), records.end(),
+                                    [&](const TenancyRecord& r) { return r.owner == owner; });
+    if (found == records.end()) return OkStatus();
+    const std::uint64_t id = found->id;
+    const ModuleSet modules = found->modules;
+    Held held = Look(modules);
+    AskDevices(modules, held);
+    if (held.modules.Overlaps(modules)) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("tenancy ", id, " of ", owner.kind, " ", owner.key,
+                       " can't be released: it is held open by ", HolderText(held, modules)));
+    }
+    RETURN_IF_ERROR(End(id, modules - held.modules, "its owner gave it back"));
+  }
+}
+
+Status Enforcer::Impl::ReleaseById(std::uint64_t tenancy, bool force) {
+  const Step step(*this, absl::InfiniteDuration());
+  RETURN_IF_ERROR(journal_);
+  const TenancyRecord* record = ledger_.Find(tenancy);
+  if (record == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no tenancy ", tenancy, "; see switchyard tenancies"));
+  }
+  const ModuleSet modules = record->modules;
+  Held held = Look(modules);
+  AskDevices(modules, held);
+  if (held.modules.Overlaps(modules)) {
+    return absl::AlreadyExistsError(absl::StrCat("tenancy ", tenancy, " is held open by ",
+                                                 HolderText(held, modules),
+                                                 "; a held device is never taken away, end that "
+                                                 "process first"));
+  }
+  if (!force) {
+    const ReconcileInput in = MakeInput(held, modules);
+    const Decisions decisions = tenancy::Reconcile(in);
+    const auto decision = std::find_if(decisions.begin(), decisions.end(),
+                                       [&](const Decision& d) { return d.tenancy == tenancy; });
+    if (decision == decisions.end() ||
+        (decision->act != Act::kRelease && decision->act != Act::kForget)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("tenancy ", tenancy, " is kept: ",
+                       decision == decisions.end() ? absl::string_view("it was not judged")
+                                                   : WhyText(decision->why),
+                       "; --force releases it all the same, unless it is held open"));
+    }
+  }
+  return End(tenancy, modules - held.modules, "released by the operator");
+}
+
+Status Enforcer::Impl::PreStart(std::span<const TenancyDevice> devices) {
+  const Step step(*this, options_.wait);
+  if (!step.taken())
+    return absl::UnavailableError("another change of the fabric is in progress; tried again");
+  RETURN_IF_ERROR(journal_);
+  ASSIGN_OR_RETURN(const ModuleSet modules, ModulesOf(devices));
+  const TenancyRecord* record = nullptr;
+  for (const TenancyRecord& r : ledger_.records()) {
+    if (r.modules.ContainsAll(modules)) record = &r;
+  }
+  if (record == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("modules ", modules.ToString(),
+                     " are in no tenancy together, so nothing says that they are this pod's; "
+                     "delete the pod, its controller makes a new one"));
+  }
+  const std::string name = absl::StrCat("tenancy ", record->id);
+  if (record->state == TenancyState::kReleasing || record->state == TenancyState::kPlanned)
+    return absl::UnavailableError(absl::StrCat(name, " is ", TenancyStateName(record->state)));
+  for (const TenancyDevice& now : devices) {
+    const auto then =
+        std::find_if(record->devices.begin(), record->devices.end(),
+                     [&](const TenancyDevice& d) { return d.address == now.address; });
+    if (then == record->devices.end() || !SameNodes(*then, now)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          now.address.ToString(), " has other device nodes than when ", name,
+          " was granted, so the container would open another GPU; delete the pod, its controller "
+          "makes a new one"));
+    }
+  }
+  const fabric::Partition* partition = table_ ? FindExact(*table_, record->modules) : nullptr;
+  if (record->state == TenancyState::kActive && record->boot == options_.boot &&
+      partition != nullptr && partition->active) {
+    return OkStatus();
+  }
+  if (!up_ || table_ == nullptr)
+    return Annotate(fabric_, absl::StrCat(name, " must be activated, and Fabric Manager"));
+  if (partition == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, ": no partition in Fabric Manager's table has its modules ",
+                     record->modules.ToString(), " any more"));
+  }
+  Held held = Look(record->modules);
+  AskDevices(record->modules, held);
+  if (!partition->active && held.modules.Overlaps(record->modules)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, ": its partition ", partition->id, " is inactive while ",
+                     HolderText(held, record->modules),
+                     " has its GPUs open: Fabric Manager lost it; end that process first"));
+  }
+  const std::uint64_t id = record->id;
+  TenancyRecord wanted = *record;
+  const Result<int> established = Establish(std::move(wanted));
+  RETURN_IF_ERROR(Annotate(established.status(), name));
+  Tell("reactivated", Severity::kInfo, "activated again before its container starts",
+       ledger_.Find(id));
+  return OkStatus();
+}
+
+}  // namespace switchyard::tenancy

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fabric Manager's warm restart: it waits 60 s for all partitions that were active, and cuts what
+// is left out; without an answer it exits.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tenancy/enforcer_impl.h"
+#include "tenancy/partition_sets.h"
+
+namespace switchyard::tenancy {
+namespace {
+
+using fabric::ModuleSet;
+using fabric::Partition;
+using State = TenancyState;
+
+// Sets that go together: what is sent can't overlap.
+class Sending {
+ public:
+  explicit Sending(const fabric::PartitionTable* table) : table_(table) {}
+
+  void Add(ModuleSet modules, std::optional<int> id) {
+    if (modules.Overlaps(sent_)) return;
+    const Partition* partition = table_ == nullptr ? nullptr : FindExact(*table_, modules);
+    if (partition != nullptr) id = partition->id;
+    if (!id || ids_.size() >= static_cast<size_t>(fabric::kMaxPartitions)) return;
+    sent_ = sent_ | modules;
+    ids_.push_back(*id);
+  }
+  [[nodiscard]] bool Has(ModuleSet modules) const { return sent_.ContainsAll(modules); }
+  [[nodiscard]] std::vector<int> Take() {
+    std::sort(ids_.begin(), ids_.end());
+    return std::move(ids_);
+  }
+
+ private:
+  const fabric::PartitionTable* const table_;
+  ModuleSet sent_;
+  std::vector<int> ids_;
+};
+
+}  // namespace
+
+std::vector<int> Enforcer::Impl::ActiveToSend(bool& certain) {
+  certain = true;
+  Sending sending(table_.get());
+  // What was active in another boot is no more.
+  for (const TenancyRecord& r : ledger_.records()) {
+    if ((r.state == State::kActive || r.state == State::kReleasing) && r.boot == options_.boot)
+      sending.Add(r.modules, r.partition);
+  }
+  for (const ModuleSet modules : foreign_) sending.Add(modules, std::nullopt);
+  // Asked for, with an unknown outcome: a running guest must not be cut, and one that nobody was
+  // given is released again.
+  for (const TenancyRecord& r : ledger_.records()) {
+    if (r.state == State::kActivating && (r.boot == options_.boot || !r.boot.known()))
+      sending.Add(r.modules, r.partition);
+  }
+  const bool empty_handed = ledger_.records().empty() && foreign_.empty();
+  if (!journal_lost_ && !empty_handed) return sending.Take();
+
+  // The journal knows nothing, or not all: whatever was active before and is in use.
+  ModuleSet all;
+  for (const Board::Device& device : board_.devices) all = all | device.modules;
+  if (table_ != nullptr) all = all | table_->modules;
+  const Held held = Look(all);
+  const ModuleSet used = held.modules | listing_.modules;
+  if (table_ == nullptr) {
+    certain = used.empty();
+    return sending.Take();
+  }
+  for (const Partition& p : table_->partitions) {
+    if (p.active && p.complete && p.modules.Overlaps(used)) sending.Add(p.modules, p.id);
+  }
+  for (const Listing::Entry& entry : listing_.entries) sending.Add(entry.modules, std::nullopt);
+  return sending.Take();
+}
+
+void Enforcer::Impl::SendActive() {
+  bool certain = false;
+  const std::vector<int> ids = ActiveToSend(certain);
+  const std::string text = ids.empty() ? "none" : absl::StrJoin(ids, ",");
+  if (!certain) {
+    fabric_ = absl::FailedPreconditionError(
+        "waits for the active partitions after its restart; neither the journal nor a partition "
+        "list is there, GPUs are in use, and a wrong list would cut them off: nothing was sent; "
+        "send the list by hand within 60 s, or end those virtual machines");
+    up_ = false;
+    Tell("active_list_failed", Severity::kError, absl::StrCat("Fabric Manager ", fabric_.message()),
+         nullptr);
+    return;
+  }
+  ++generation_;
+  const absl::Duration began = parts_.clock->Monotonic();
+  Result<fabric::FabricList> list = absl::InternalError("not asked");
+  {
+    const Outside outside(*this);
+    list = parts_.fabric->SetActivated(ids);
+  }
+  ++generation_;
+  if (!list.ok()) {
+    up_ = false;
+    fabric_ = list.status();
+    const std::optional<int> code = fabric::FabricCodeOf(list.status());
+    ++failures_[absl::StrCat(
+        "set_activated ",
+        code ? absl::StrCat(*code) : absl::StatusCodeToString(list.status().code()))];
+    Tell("active_list_failed", Severity::kError,
+         absl::StrCat("Fabric Manager waits after its restart and did not take the active "
+                      "partitions (",
+                      text, "): ", list.status().message(),
+                      "; tried again at the next probe, it ends by itself after 60 s"),
+         nullptr);
+    return;
+  }
+  TakeList(*std::move(list), began);
+  Tell("active_list_sent", Severity::kWarning,
+       absl::StrCat("Fabric Manager restarted warm and was told the active partitions: ", text),
+       nullptr);
+}
+
+}  // namespace switchyard::tenancy

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tenancy/pci_holders.h"
+
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/fd_watcher.h"
+#include "base/unique_fd.h"
+
+namespace switchyard::tenancy {
+namespace {
+
+constexpr size_t kMaxNumbers = 32;   // of one device: its nodes, and a few it had before
+constexpr size_t kMaxWatched = 256;  // processes; a board has at most 16 GPUs
+
+void AddPids(const std::vector<pci::Holder>& holders, std::set<pid_t>& pids) {
+  for (const pci::Holder& holder : holders) {
+    if (pids.size() < kMaxWatched) pids.insert(holder.pid);
+  }
+}
+
+}  // namespace
+
+Result<pci::Holders> PciHolders::Look(std::span<const PciAddress> devices) {
+  std::vector<pci::DeviceNodes> nodes;
+  nodes.reserve(devices.size());
+  for (const PciAddress& address : devices) {
+    std::vector<dev_t>& known = numbers_[address];
+    const Result<pci::DeviceNodes> now = pci::ReadDeviceNodes(root_, address);
+    if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
+    if (now.ok()) {
+      for (const dev_t number : now->numbers) {
+        if (std::find(known.begin(), known.end(), number) != known.end()) continue;
+        if (known.size() >= kMaxNumbers) known.erase(known.begin());
+        known.push_back(number);
+      }
+    }
+    nodes.push_back({address, known});
+  }
+  return pci::FindHolders(root_, nodes);
+}
+
+Result<bool> PciHolders::IsBusy(const PciAddress& device) {
+  std::error_code error;
+  const std::filesystem::path link = std::filesystem::read_symlink(
+      root_.Path(absl::StrCat("sys/bus/pci/devices/", device.ToString(), "/iommu_group")), error);
+  if (error == std::errc::no_such_file_or_directory) return false;  // gone, or in no group
+  if (error) return ErrnoError(error.value(), absl::StrCat(device.ToString(), "/iommu_group"));
+  int group = 0;
+  if (!absl::SimpleAtoi(link.filename().string(), &group)) {
+    return absl::DataLossError(absl::StrCat(device.ToString(), "/iommu_group: \"",
+                                            link.filename().string(), "\" is no group number"));
+  }
+  Result<bool> busy = pci::GroupIsBusy(root_, group);
+  // Without a node nobody opens the group: its functions are on no vfio driver.
+  if (absl::IsNotFound(busy.status())) return false;
+  return busy;
+}
+
+void PciHolders::AwaitChange(const pci::Holders& holders, absl::Duration at_most) {
+  std::set<pid_t> pids;
+  for (const auto& [address, of] : holders.of) AddPids(of, pids);
+  AddPids(holders.anyones, pids);
+  AddPids(holders.unreadable, pids);
+
+  Wakeup ended;
+  const UniqueFd poll(::epoll_create1(EPOLL_CLOEXEC));
+  std::vector<UniqueFd> processes;
+  for (const pid_t pid : pids) {
+    // One that has ended meanwhile is seen at the next look.
+    UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (!process.valid() || !poll.valid()) continue;
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLONESHOT;
+    if (::epoll_ctl(poll.get(), EPOLL_CTL_ADD, process.get(), &event) == 0)
+      processes.push_back(std::move(process));
+  }
+  if (processes.empty()) {
+    ended.WaitFor(clock_, at_most);
+    return;
+  }
+  const FdWatcher watcher("holders", poll.get(), [&] {
+    epoll_event event{};
+    if (::epoll_wait(poll.get(), &event, 1, 0) > 0) ended.Notify();
+  });
+  ended.WaitFor(clock_, at_most);
+}
+
+}  // namespace switchyard::tenancy
