@@ -124,8 +124,9 @@ class Look {
     }
     const Status status = ErrnoError(error, absl::StrCat(processes_.path(), "/", path));
     if (error == ENOMEM) return status;
-    files.problem =
-        absl::StrCat("nobody can tell what file this is: ", absl::string_view(status.message()));
+    files.problem = absl::StrCat(
+        IsRefused(error) ? "its files may not be read: " : "nobody can tell what file this is: ",
+        absl::string_view(status.message()));
     files.unclear = std::string(text);
     files.refused = IsRefused(error);
     return OkStatus();
