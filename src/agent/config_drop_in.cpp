@@ -14,16 +14,9 @@ class Reader {
       : environment_(environment), decided_(decided) {}
 
   DropIn ReadKubevirt() {
-    const bool enabled = IsEnabled();
-    if (enabled && decided_("fabric.mode")) {
-      result_.notes.emplace_back(
-          "ENABLE_FABRIC_MANAGER=true would mean fabric.mode enforce, which is not in this "
-          "version; "
-          "the configured fabric.mode is used instead");
-    } else if (enabled) {
-      Error("ENABLE_FABRIC_MANAGER",
-            "true means fabric mode enforce for consumer kubevirt, and enforce is not in this "
-            "version: set fabric.mode to advise (or off), and activate partitions yourself");
+    if (IsEnabled()) {
+      Set("fabric.mode", "ENABLE_FABRIC_MANAGER", "enforce");
+      Set("fabric.address", "ENABLE_FABRIC_MANAGER", "unix:/run/nvidia-fabricmanager/socket");
     }
     return std::move(result_);
   }

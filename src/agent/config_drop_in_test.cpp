@@ -22,11 +22,15 @@ Result<LoadedConfig> Load(const std::string& yaml, const Environment& environmen
 
 constexpr char kKata[] = "consumer: kata\n";
 
-TEST(KubevirtEnvironmentTest, EnabledMeansEnforceAndStopsTheStart) {
-  EXPECT_EQ(Load("", {{"ENABLE_FABRIC_MANAGER", "true"}}).status().message(),
-            "environment ENABLE_FABRIC_MANAGER: true means fabric mode enforce for consumer "
-            "kubevirt, and enforce is not in this version: set fabric.mode to advise (or off), and "
-            "activate partitions yourself");
+TEST(KubevirtEnvironmentTest, EnabledMeansEnforceOverTheUnixSocket) {
+  const auto loaded = Load("", {{"ENABLE_FABRIC_MANAGER", "true"}});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->config.fabric.mode, FabricMode::kEnforce);
+  EXPECT_EQ(loaded->config.fabric.address.ToString(), "unix:/run/nvidia-fabricmanager/socket");
+  const auto elsewhere =
+      Load("fabric: {address: 10.0.0.1:1}\n", {{"ENABLE_FABRIC_MANAGER", "true"}});
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
+  EXPECT_EQ(elsewhere->config.fabric.address.ToString(), "10.0.0.1:1");
 }
 
 TEST(KubevirtEnvironmentTest, AModeThatIsSetCounts) {

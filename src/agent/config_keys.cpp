@@ -19,22 +19,14 @@ namespace {
 using fabric::Policy;
 using tenancy::FabricMode;
 
-Key FabricModeKey() {
-  Key key = EnumKey<FabricMode>("fabric.mode", FIELD(fabric.mode),
-                                {{"off", FabricMode::kOff}, {"advise", FabricMode::kAdvise}},
-                                "off: no Fabric Manager; advise: prefer partitions, never "
-                                "activate or deactivate one");
-  key.set = [known = key.set](const Value& value, Config& config) -> Status {
-    if (value.text != "enforce") return known(value, config);
-    return absl::InvalidArgumentError(
-        "enforce is not in this version: use advise, and activate partitions yourself");
-  };
-  return key;
-}
-
 std::vector<Key> FabricKeys() {
   return {
-      FabricModeKey(),
+      EnumKey<FabricMode>("fabric.mode", FIELD(fabric.mode),
+                          {{"off", FabricMode::kOff},
+                           {"advise", FabricMode::kAdvise},
+                           {"enforce", FabricMode::kEnforce}},
+                          "off: no Fabric Manager; advise: prefer partitions, never activate or "
+                          "deactivate one; enforce: activate them, and refuse what is none"),
       FabricAddressKey("fabric.address", FIELD(fabric.address), "where Fabric Manager listens"),
       PathKey("fabric.library", FIELD(fabric.library), MayBeEmpty::kYes,
               "libnvfm.so.1; empty: the loader's search"),

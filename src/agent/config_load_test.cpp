@@ -218,14 +218,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "f.yaml:1: fabric.timeout: \"1h\" is out of range: 10ms to 5m"},
         BadFile{"fabric: {probeInterval: 0s}\n",
                 "f.yaml:1: fabric.probeInterval: \"0s\" is out of range: 10ms to 1h"},
-        BadFile{"fabric: {mode: enforce}\n",
-                "f.yaml:1: fabric.mode: enforce is not in this version: use advise, and activate "
-                "partitions yourself"},
-        BadFile{"fabric: {mode: on}\n", "f.yaml:1: fabric.mode: \"on\" is not one of off | advise"},
+        BadFile{"fabric: {mode: on}\n",
+                "f.yaml:1: fabric.mode: \"on\" is not one of off | advise | enforce"},
         BadFile{"fabric: {policy: [pack]}\n",
                 "f.yaml:1: fabric.policy: must be a single value (pack | lowest-id), not a list"},
-        BadFile{"fabric: {mode: }\n",
-                "f.yaml:1: fabric.mode: must be a single value (off | advise), not nothing"},
+        BadFile{
+            "fabric: {mode: }\n",
+            "f.yaml:1: fabric.mode: must be a single value (off | advise | enforce), not nothing"},
         BadFile{"fabric: {moduleMap: /a}\n",
                 "f.yaml:1: fabric.moduleMap: must be a list (list of absolute paths), not a single "
                 "value"},

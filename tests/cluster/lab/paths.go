@@ -25,7 +25,10 @@ var bound = []struct{ from, to string }{
 }
 
 // Folders of the components, with no other place in the file system.
-var folders = []string{"log", "pki", "etcd", "net.d", "containerd", "sim/root"}
+var folders = []string{
+	"log", "pki", "etcd", "net.d", "containerd", "sim/root",
+	"kubelet/device-plugins", // on a node it is there before kubelet; an agent may be quicker
+}
 
 // Path is where a file of the cluster (kubelet/pod-resources/kubelet.sock) is, seen from outside.
 func (c *Cluster) Path(parts ...string) string {
