@@ -39,7 +39,7 @@ Status Enforcer::Impl::Load() {
   for (const std::string& what : content->lost) lost(what);
   const absl::Duration now = parts_.clock->Monotonic();
   for (TenancyRecord& record : content->records) {
-    Watch watch{record.id, now, std::nullopt, std::nullopt, false};
+    Watch watch{record.id, now, std::nullopt, std::nullopt, false, false};
     if (record.state == TenancyState::kActivating || record.state == TenancyState::kReleasing)
       watch.uncertain_since = now;
     last_id_ = std::max(last_id_, record.id);

@@ -103,7 +103,8 @@ Status Enforcer::Impl::Save(TenancyRecord record) {
   }
   if (is_new) {
     strays_.pop_back();
-    watches_.push_back({record.id, parts_.clock->Monotonic(), std::nullopt, std::nullopt, false});
+    watches_.push_back(
+        {record.id, parts_.clock->Monotonic(), std::nullopt, std::nullopt, false, false});
   }
   EraseValue(unsaved_, record.id);
   ledger_.Put(std::move(record));
@@ -337,7 +338,7 @@ Watch& Enforcer::Impl::WatchOf(std::uint64_t id) {
   for (Watch& watch : watches_) {
     if (watch.id == id) return watch;
   }
-  watches_.push_back({id, parts_.clock->Monotonic(), std::nullopt, std::nullopt, false});
+  watches_.push_back({id, parts_.clock->Monotonic(), std::nullopt, std::nullopt, false, false});
   return watches_.back();
 }
 

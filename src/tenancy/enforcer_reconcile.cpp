@@ -47,6 +47,13 @@ void Enforcer::Impl::Reconcile() {
   if (!looked.empty()) held = Look(looked);
   DropUsedLost(held, looked);
 
+  for (const TenancyRecord& record : ledger_.records()) {
+    WatchOf(record.id).other_nodes =
+        std::any_of(record.devices.begin(), record.devices.end(), [&](const TenancyDevice& then) {
+          const Board::Device* now = board_.Find(then.address);
+          return now == nullptr || !SameNodes(then, now->nodes);
+        });
+  }
   const std::uint64_t generation = generation_;
   const Decisions decisions = tenancy::Reconcile(MakeInput(held, looked));
   TrackForeign(decisions);
@@ -125,10 +132,6 @@ void Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
       if (decision.act == Act::kRelease) {
         (void)End(decision.tenancy, modules, WhyText(decision.why));
         return;
-      }
-      for (const TenancyDevice& then : record->devices) {
-        const Board::Device* now = board_.Find(then.address);
-        if (now == nullptr || !SameNodes(then, now->nodes)) return ReportOnce(decision);
       }
       if (Establish(*record).ok())
         Tell("reactivated", Severity::kInfo, "activated again after the node's reboot",

@@ -506,6 +506,17 @@ TEST_F(RebootTest, ForKataTheyAreActivatedBeforeTheyAreHealthy) {
   EXPECT_THAT(enforcer_->Blocked(), IsEmpty());
 }
 
+TEST_F(RebootTest, ForKataTheGraceWaitsForALateFabricManager) {
+  options_.reactivate_at_start = true;
+  Unassign({1, 3});  // kubelet lists no pod whose devices are Unhealthy
+  fabric_.down = absl::UnavailableError("starting");
+  Start();
+  Turns(30);
+  fabric_.down = OkStatus();
+  Turn();
+  EXPECT_THAT(fabric_.calls, ElementsAre("+3"));
+}
+
 TEST_F(RebootTest, OtherNodesAreUnhealthyUntilKubeletHasForgottenThem) {
   journal_.records.begin()->second.devices[0].iommu_group = 7;
   options_.reactivate_at_start = true;

@@ -80,8 +80,10 @@ Why WhyKept(const Use& use) {
 bool WasActive(const TenancyRecord& record) { return record.boot.known(); }
 
 // Wanted by a consumer that starts before PreStartContainer is called.
-bool WantedNow(const ReconcileInput& in, const TenancyRecord& record, const Use& use) {
-  return in.reactivate_at_start && WasActive(record) && record.boot != in.boot && use.free();
+bool WantedNow(const ReconcileInput& in, const TenancyRecord& record, const Watch& watch,
+               const Use& use) {
+  return in.reactivate_at_start && WasActive(record) && record.boot != in.boot && use.free() &&
+         !watch.other_nodes;
 }
 
 Decision OfActivating(const ReconcileInput& in, const TenancyRecord& record, const Watch& watch,
@@ -92,7 +94,7 @@ Decision OfActivating(const ReconcileInput& in, const TenancyRecord& record, con
     return With(d, Act::kConfirm, Why::kActive);
   }
   if (!Settled(in, watch)) return With(d, Act::kKeep, Why::kUncertain);
-  if (WantedNow(in, record, use)) return With(d, Act::kReactivate, Why::kRebooted);
+  if (WantedNow(in, record, watch, use)) return With(d, Act::kReactivate, Why::kRebooted);
   // One that was active before may have containers that wait for it to be active again.
   if (WasActive(record) && !watch.abandoned) return EndOr(in, watch, d, Act::kKeep, Why::kRebooted);
   if (use.listed() || !use.free()) return With(d, Act::kReport, Why::kLost);
@@ -121,8 +123,9 @@ Decision OfActive(const ReconcileInput& in, const TenancyRecord& record, const W
     return EndOr(in, watch, d, keep, WhyKept(use));
   }
   if (record.boot == in.boot) return EndOr(in, watch, d, Act::kReport, Why::kLost);
-  const Act keep = WantedNow(in, record, use) ? Act::kReactivate : Act::kKeep;
-  return EndOr(in, watch, d, keep, Why::kRebooted);
+  // Not before it had its chance: kubelet lists nothing of it while its devices are Unhealthy.
+  if (WantedNow(in, record, watch, use)) return With(d, Act::kReactivate, Why::kRebooted);
+  return EndOr(in, watch, d, watch.other_nodes ? Act::kReport : Act::kKeep, Why::kRebooted);
 }
 
 Decision Judge(const ReconcileInput& in, const TenancyRecord& record) {

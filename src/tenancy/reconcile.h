@@ -31,6 +31,8 @@ struct Watch {
   std::optional<absl::Duration> uncertain_since;
   // Its request was refused in the end: nobody was given it, so no grace is needed.
   bool abandoned = false;
+  // Its devices have other nodes now than when it was granted.
+  bool other_nodes = false;
 };
 
 struct ReconcileInput {

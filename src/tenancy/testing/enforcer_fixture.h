@@ -36,7 +36,7 @@ inline TenancyDevice DeviceAt(int module) {
 }
 
 // Fabric Manager: does what it is told, unless `fail` says otherwise for the next changes.
-class ModelFabric final : public fabric::FabricControl {
+class ModelFabric : public fabric::FabricControl {
  public:
   struct Failure {
     Status status;
