@@ -148,7 +148,7 @@ std::set<int> FabricManager::routed() const {
 
 bool FabricManager::waiting() const {
   absl::MutexLock lock(&mutex_);
-  return partitions_.waiting();
+  return up_ && partitions_.waiting();
 }
 
 std::map<WireCall, int> FabricManager::calls() const {

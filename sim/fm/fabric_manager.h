@@ -71,7 +71,7 @@ class FabricManager {
   [[nodiscard]] Status SetActive(const std::set<int>& ids);
   [[nodiscard]] std::set<int> active() const;  // what the list says; none while it waits
   [[nodiscard]] std::set<int> routed() const;  // what has NVLink
-  [[nodiscard]] bool waiting() const;          // for the list of active partitions
+  [[nodiscard]] bool waiting() const;          // up, for the list of active partitions
 
   // How often each call came over the wire, whatever the answer; those of Activate and so on here
   // do not count.

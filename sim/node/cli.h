@@ -32,6 +32,7 @@ struct CommandLine {
 
 void AddNodeCommands(CLI::App& app, CommandLine& line);   // up, down, status, exec
 void AddFaultCommands(CLI::App& app, CommandLine& line);  // fault, clock
+void AddFabricManagerCalls(CLI::App& fm, CommandLine& line);  // fault fm code, restart
 void AddPodCommands(CLI::App& app, CommandLine& line);    // pod, fabric
 void AddPartCommands(CLI::App& app, CommandLine& line);   // fm, kubelet, hardware, sysfs
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -41,13 +40,16 @@ constexpr Fault kDeviceFaults[] = {
 };
 
 constexpr Fault kFmFaults[] = {
-    {"down", "fm.down", "Fabric Manager ends; what was active stays active"},
-    {"up", "fm.up", "Fabric Manager starts"},
-    {"hang", "fm.hang", "It never answers that call: connect or list", "call", "CALL"},
+    {"down", "fm.down", "Fabric Manager can't be reached; what was active stays active"},
+    {"up", "fm.up", "Fabric Manager is back, as it was"},
+    {"hang", "fm.hang",
+     "It never answers that call: connect, list, activate, deactivate or set-activated", "call",
+     "CALL"},
     {"latency", "fm.latency", "It answers after that time", "ms", "MS", true},
-    {"crash", "fm.crash", "libnvfm kills the process that asks for the list"},
-    {"code", "fm.code", "The list call returns that code; the minus may be left out", "code", "N",
-     true},
+    {"crash", "fm.crash",
+     "libnvfm kills the process that asks for the list, or that has just changed something"},
+    {"no-effect", "fm.no-effect", "Changes are answered with success, and nothing happens"},
+    {"late", "fm.late", "Changes are left unanswered, and done once the caller has given up"},
     {"table", "fm.table",
      "A table that breaks a rule: 65-partitions, 17-gpus, repeated-id, "
      "empty-partition, repeated-gpu",
@@ -57,7 +59,7 @@ constexpr Fault kFmFaults[] = {
      "list",
      "module", "MODULE", true},
     {"old-version", "fm.old-version", "It refuses connect parameters of version 2"},
-    {"none", "fm.none", "Ends all of these but down"},
+    {"none", "fm.none", "Ends all of these but down and restart"},
 };
 
 constexpr Fault kKubeletFaults[] = {
@@ -98,8 +100,10 @@ constexpr char kFmExamples[] =
     "  switchyard-sim fault fm down\n"
     "  switchyard-sim fault fm hang list\n"
     "  switchyard-sim fault fm code 8\n"
+    "  switchyard-sim fault fm restart --warm\n"
     "  switchyard-sim fault fm table repeated-id\n"
     "  switchyard-sim fault fm none";
+    "  switchyard-sim fault fm no-effect\n"
 constexpr char kKubeletExamples[] =
     "Examples:\n"
     "  switchyard-sim fault kubelet restart\n"
@@ -130,8 +134,7 @@ void AddFaults(CLI::App& parent, const Fault (&faults)[N], std::shared_ptr<std::
       Json request = {{"command", fault.command}};
       if (device != nullptr) request["device"] = *device;
       if (fault.key != nullptr && fault.number) {
-        const bool code = std::string(fault.key) == "code";
-        request[fault.key] = code ? -std::abs(*number) : *number;
+        request[fault.key] = *number;
       } else if (fault.key != nullptr) {
         request[fault.key] = *text;
       }
@@ -173,6 +176,7 @@ void AddFaultCommands(CLI::App& app, CommandLine& line) {
   AddFaults(*fm->fallthrough(), kFmFaults, nullptr, line);
   auto* kubelet = fault->add_subcommand("kubelet", "kubelet");
   kubelet->footer(kKubeletExamples);
+  AddFabricManagerCalls(*fm, line);
   AddFaults(*kubelet->fallthrough(), kKubeletFaults, nullptr, line);
   auto* map = fault->add_subcommand("map", "The module map file");
   map->footer(kMapExamples);

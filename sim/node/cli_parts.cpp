@@ -44,11 +44,16 @@ void AddFm(CLI::App& app, CommandLine& line) {
   auto* fm = app.add_subcommand("fm", "Fabric Manager alone, in the foreground");
   AddBoard(fm, *options);
   fm->add_option("--tcp", options->fm_tcp, "Also listen here: 127.0.0.1:6666");
+  auto codes = std::make_shared<std::string>();
+  fm->add_option("--return-codes", *codes, "Of which generation; default: the board's")
+      ->check(CLI::IsMember({"hopper", "blackwell"}));
   fm->footer(
       "The libraries are in DIR/lib, the unix socket is DIR/fm/socket; `fabric` and\n"
       "`fault fm` work on it. Example:\n"
       "  switchyard-sim fm --board hgx-b200 --tcp 127.0.0.1:6666 --dir /tmp/fm");
-  fm->callback([options, &line] {
+  fm->callback([options, codes, &line] {
+    if (*codes == "hopper") options->fm_return_codes = ReturnCodes::kHopper;
+    if (*codes == "blackwell") options->fm_return_codes = ReturnCodes::kBlackwell;
     RunPart(line, *options, [](const SimNode& node) {
       absl::PrintF("Fabric Manager of %s: unix:%s %s\nlibrary: %s\n", node.board().name,
                    node.paths().fm_socket(), node.fm().tcp_address(), node.paths().nvfm());

@@ -129,10 +129,12 @@ void AddFabric(CLI::App& app, CommandLine& line) {
   fabric->require_subcommand(1)->fallthrough();
   fabric->footer(
       "Examples:\n"
-      "  switchyard-sim fabric show\n"
+      "  switchyard-sim fabric list\n"
       "  switchyard-sim fabric activate 3 5\n"
       "  switchyard-sim fabric deactivate 3");
-  fabric->add_subcommand("show", "The table")->fallthrough()->callback([&line] {
+  auto* table = fabric->add_subcommand("list", "The table")->alias("show")->fallthrough();
+  table->footer("Example:\n  switchyard-sim fabric list");
+  table->callback([&line] {
     line.Ask({{"command", "status"}}, [](const Json& status) -> std::string {
       if (!status.contains("fm")) return "this simulator has no Fabric Manager\n";
       return absl::StrCat(FabricPicture(status["fm"]), TablePicture(status["fm"]));
@@ -152,6 +154,10 @@ void AddFabric(CLI::App& app, CommandLine& line) {
 void AddPodCommands(CLI::App& app, CommandLine& line) {
   AddPod(app, line);
   AddFabric(app, line);
+    command->footer(absl::StrCat(
+        "Exit code 1 if Fabric Manager refuses; those before that one are done. Example:\n"
+        "  switchyard-sim fabric ",
+        name, " 3 5"));
 }
 
 }  // namespace switchyard::sim

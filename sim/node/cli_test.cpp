@@ -98,7 +98,18 @@ TEST_F(CliTest, UpFaultStatusDown) {
   EXPECT_EQ(Run("fault device 3 vanish").code, 1);  // it is gone already
 
   EXPECT_EQ(Run("fabric activate 3").code, 0);
-  EXPECT_THAT(Run("fabric show").output, HasSubstr("3  active   {1,3}"));
+  EXPECT_THAT(Run("fabric list").output, HasSubstr("3  active   {1,3}"));
+  EXPECT_EQ(Run("fabric show").output, Run("fabric list").output);
+  const Outcome again = Run("fabric activate 3");
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.output, HasSubstr("partition 3: Fabric Manager answers -7"));
+  const Outcome warm = Run("fault fm restart --warm --code 22");
+  EXPECT_EQ(warm.code, 0) << warm.output;
+  EXPECT_THAT(warm.output, HasSubstr("answers other calls with -22"));
+  EXPECT_EQ(StatusJson()["fm"]["waiting"], true);
+  EXPECT_EQ(Run("fault fm code 10 activate").code, 0);
+  EXPECT_EQ(Run("fault fm restart --cold").code, 0);
+  EXPECT_EQ(StatusJson()["fm"]["waiting"], false);
   EXPECT_EQ(Run("fault fm down").code, 0);
   EXPECT_EQ(StatusJson()["fm"]["running"], false);
 
@@ -153,7 +164,8 @@ TEST_F(CliTest, AFailedUpLeavesNothing) {
 TEST_F(CliTest, WrongUsageIsTwo) {
   for (const char* arguments :
        {"", "fly", "fault", "fault device 3", "fault fm latency", "fault fm latency soon",
-        "status -o xml", "up --iommufd maybe", "clock advance soon", "pod add", "exec"}) {
+        "fault fm restart", "fault fm restart --warm --cold", "fault fm code", "status -o xml",
+        "up --iommufd maybe", "clock advance soon", "pod add", "exec"}) {
     EXPECT_EQ(Run(arguments).code, 2) << arguments;
   }
   for (const char* arguments : {"--help", "up --help", "fault device --help", "pod add --help"}) {

@@ -42,6 +42,16 @@ std::string Ids(const Json& modules) {
   return absl::StrCat("{", absl::StrJoin(modules.get<std::vector<int>>(), ","), "}");
 }
 
+// "3 {1,3}, 5 {5,7}": the partitions of which `what` is true.
+std::string PartitionsThat(const Json& fm, const char* what) {
+  std::vector<std::string> partitions;
+  for (const Json& partition : fm["partitions"]) {
+    if (!partition[what]) continue;
+    partitions.push_back(absl::StrCat(partition["id"].get<int>(), " ", Ids(partition["modules"])));
+  }
+  return partitions.empty() ? "none" : absl::StrJoin(partitions, ", ");
+}
+
 std::string KubeletPicture(const Json& kubelet) {
   std::string text = "kubelet:";
   if (kubelet["resources"].empty()) absl::StrAppend(&text, " no plugin has registered");
@@ -86,16 +96,16 @@ std::string BoardPicture(const Json& status) {
 
 std::string FabricPicture(const Json& fm) {
   std::string text = absl::StrCat("Fabric Manager: ", fm["running"] ? "up" : "DOWN",
+                                  fm["waiting"] ? ", WAITS for the list of active partitions" : "",
                                   ", unix:", fm["unix"].get<std::string>());
   const std::string tcp = fm["tcp"];
   if (!tcp.empty()) absl::StrAppend(&text, ", ", tcp);
-  std::vector<std::string> active;
-  for (const Json& partition : fm["partitions"]) {
-    if (!partition["active"]) continue;
-    active.push_back(absl::StrCat(partition["id"].get<int>(), " ", Ids(partition["modules"])));
-  }
-  return absl::StrCat(
-      text, "\n  active partitions: ", active.empty() ? "none" : absl::StrJoin(active, ", "), "\n");
+  const std::string active = PartitionsThat(fm, "active");
+  const std::string routed = PartitionsThat(fm, "routed");
+  absl::StrAppend(&text, "\n  active partitions: ", active, "\n");
+  // They differ after a warm restart only.
+  if (routed != active) absl::StrAppend(&text, "  routed by the switches: ", routed, "\n");
+  return text;
 }
 
 std::string TablePicture(const Json& fm) {

@@ -34,13 +34,16 @@ Json GpusJson(const SimNode& node) {
 
 Json FabricJson(const SimNode& node) {
   const std::set<int> active = node.fm().active();
+  const std::set<int> routed = node.fm().routed();
   Json partitions = Json::array();
   for (const BoardPartition& partition : node.board().partitions) {
     partitions.push_back({{"id", partition.id},
                           {"modules", partition.modules},
-                          {"active", active.contains(partition.id)}});
+                          {"active", active.contains(partition.id)},
+                          {"routed", routed.contains(partition.id)}});
   }
   return {{"running", node.fm().running()},
+          {"waiting", node.fm().waiting()},
           {"tcp", node.fm().tcp_address()},
           {"unix", node.paths().fm_socket()},
           {"partitions", partitions}};

@@ -85,9 +85,12 @@ Status SimNode::Build() {
   if (options_.with_fm) {
     RETURN_IF_ERROR(CopyLibraries());
     fm_ = std::make_unique<FabricManager>(
-        *board_, FabricManager::Options{.tcp = options_.fm_tcp,
-                                        .unix_socket = paths_.fm_socket(),
-                                        .internal_socket = paths_.fm_internal_socket()});
+        *board_,
+        FabricManager::Options{.tcp = options_.fm_tcp,
+                               .unix_socket = paths_.fm_socket(),
+                               .internal_socket = paths_.fm_internal_socket(),
+                               .return_codes = options_.fm_return_codes,
+                               .clock = options_.clock != nullptr ? options_.clock : &clock_});
     RETURN_IF_ERROR(fm_->Start());
   }
   if (options_.with_kubelet) {

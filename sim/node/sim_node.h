@@ -40,10 +40,13 @@ struct SimNodeOptions {
   bool with_fm = true;
   bool with_kubelet = true;
 
-  std::string fm_tcp = {};     // "127.0.0.1:6666", port 0 = any; "" = only the unix socket
+  std::string fm_tcp = {};  // "127.0.0.1:6666", port 0 = any; "" = only the unix socket
+  std::optional<ReturnCodes> fm_return_codes = {};  // default: the board's generation
   std::string libraries = {};  // where libnvfm.so.1 is; "" = ../lib of this executable
   bool uevents = false;        // only in a network namespace of our own, and as root
-  Clock* clock = nullptr;      // kubelet's; null = a clock that AdvanceClock moves
+  // Kubelet's, and of Fabric Manager's window after a warm restart; null = one that AdvanceClock
+  // moves.
+  Clock* clock = nullptr;
   // Of kubelet; "" = below dir.
   std::string device_plugins = {};
   std::string pod_resources = {};

@@ -172,7 +172,13 @@ TEST_F(SimNodeTest, AnOperatorActivatesPartitions) {
   ASSERT_TRUE(Ask({{"command", "fm.deactivate"}, {"ids", {3}}}).ok());
   EXPECT_EQ(node_->fm().active(), std::set<int>{5});
   EXPECT_THAT(FabricPicture(Status()["fm"]), HasSubstr("active partitions: 5 {5,7}"));
-  EXPECT_FALSE(Ask({{"command", "fm.activate"}, {"ids", {2}}}).ok());  // shares modules with 5
+  const auto refused = [this](const char* command, int id) {
+    return std::string(Ask({{"command", command}, {"ids", {id}}}).status().message());
+  };
+  EXPECT_THAT(refused("fm.activate", 2), HasSubstr("answers -7: a GPU of it is in another"));
+  EXPECT_THAT(refused("fm.activate", 5), HasSubstr("answers -7: it is active already"));
+  EXPECT_THAT(refused("fm.activate", 99), HasSubstr("answers -1: the board has no such"));
+  EXPECT_THAT(refused("fm.deactivate", 3), HasSubstr("answers -4: it is not active"));
   EXPECT_EQ(node_->fm().active(), std::set<int>{5});
 }
 
@@ -182,8 +188,23 @@ TEST_F(SimNodeTest, WrongRequestsAreErrorsThatNameTheArgument) {
   EXPECT_THAT(Ask({{"command", "device.vanish"}}).status().message(), HasSubstr("device"));
   EXPECT_THAT(Ask({{"command", "device.vanish"}, {"device", "9"}}).status().message(),
               HasSubstr("no module 9"));
+  ASSERT_TRUE(Ask({{"command", "fm.no-effect"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.late"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.hang"}, {"call", "set-activated"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -10}, {"call", "activate"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -8}, {"call", "list"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -5}, {"call", "connect"}}).ok());
+  EXPECT_FALSE(Ask({{"command", "fm.code"}, {"code", -5}, {"call", "reset"}}).ok());
+  const FabricManagerFaults more = node_->fm().faults();
+  EXPECT_TRUE(more.no_effect);
+  EXPECT_TRUE(more.late_changes);
+  EXPECT_EQ(more.hang, FabricManagerFaults::Hang::kSetActivated);
+  EXPECT_EQ(more.change_codes, (std::map<WireCall, fmReturn>{{WireCall::kActivate, -10}}));
+  EXPECT_EQ(more.list_code, -8);
+  EXPECT_EQ(more.connect_code, -5);
   EXPECT_THAT(Ask({{"command", "fm.latency"}, {"ms", "1"}}).status().message(), HasSubstr("ms"));
   EXPECT_THAT(Ask({{"command", "pod.add"}, {"name", "a"}, {"gpus", 1}}).status().message(),
+  EXPECT_TRUE(node_->fm().faults().change_codes.empty());
               HasSubstr("no device plugin has registered"));
   EXPECT_FALSE(Ask({{"command", "clock.advance"}, {"ms", -1}}).ok());
 }
@@ -196,6 +217,31 @@ TEST_F(SimNodeTest, KubeletsIdsAreAddressesOrNumbers) {
     const auto by_number = ModuleOfId(*node_, absl::StrCat(*f.vfio));
     ASSERT_TRUE(by_number.has_value());
     EXPECT_EQ(node_->AddressOf(*by_number), f.spec.address);
+  node_->fm().Stop();
+  EXPECT_THAT(refused("fm.activate", 3), HasSubstr("answers -9: it is down"));
+}
+
+TEST_F(SimNodeTest, AWarmFabricManagerWaitsOnTheClockThatCommandsMove) {
+  Make({.fm_return_codes = ReturnCodes::kBlackwell});
+  ASSERT_TRUE(Ask({{"command", "fm.activate"}, {"ids", {3, 5}}}).ok());
+  const Result<Json> done = Ask({{"command", "fm.restart"}, {"kind", "warm"}, {"code", -22}});
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_THAT((*done)["done"].get<std::string>(), HasSubstr("waits 1m for the list"));
+  EXPECT_THAT(FabricPicture(Status()["fm"]),
+              HasSubstr("up, WAITS for the list of active partitions"));
+  EXPECT_THAT(FabricPicture(Status()["fm"]),
+              HasSubstr("active partitions: none\n  routed by the switches: 3 {1,3}, 5 {5,7}\n"));
+  EXPECT_THAT(Ask({{"command", "fm.activate"}, {"ids", {3}}}).status().message(),
+              HasSubstr("answers -22: it waits"));
+  ASSERT_TRUE(Ask({{"command", "clock.advance"}, {"ms", 59'000}}).ok());
+  EXPECT_TRUE(node_->fm().running());
+  ASSERT_TRUE(Ask({{"command", "clock.advance"}, {"ms", 1'000}}).ok());
+  EXPECT_TRUE(node_->fm().AwaitStopped(absl::Seconds(60)));
+  ASSERT_TRUE(Ask({{"command", "fm.restart"}, {"kind", "cold"}}).ok());
+  EXPECT_THAT(FabricPicture(Status()["fm"]), Not(HasSubstr("routed")));
+  EXPECT_THAT(Ask({{"command", "fm.deactivate"}, {"ids", {3}}}).status().message(),
+              HasSubstr("answers -18: it is not active"));
+  EXPECT_FALSE(Ask({{"command", "fm.restart"}, {"kind", "hot"}}).ok());
     EXPECT_EQ(ModuleOfId(*node_, f.spec.address.ToString()), by_number);
   }
   EXPECT_EQ(DescribeModules(*node_, {3, 1}), "modules 1, 3: partition 3");
