@@ -20,7 +20,7 @@ inline constexpr int kExitUsage = 2;
 
 struct Option {
   std::string name;   // "--size"; without dashes: positional, "ADDRESS"
-  std::string value;  // "N"; empty: a switch (and nothing for a positional)
+  std::string value;  // "N"; "[N]": may be left out; empty: a switch (nothing for a positional)
   std::string help;
   bool required = false;
   bool many = false;  // of a positional: any number of words; Get has them with a space between
@@ -61,6 +61,7 @@ Command MappingSetCommand();
 Command PartitionsCommand();
 Command PlanCommand();
 Command DoctorCommand();
+Command ProbeCommand();
 Command ConfigValidateCommand();
 Command ConfigShowCommand();
 Command VersionCommand();

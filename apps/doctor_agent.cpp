@@ -4,12 +4,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "apps/doctor.h"
 #include "apps/unix_listener.h"
-#include "base/files.h"
+#include "base/lock_owner.h"
 
 namespace switchyard::apps {
 namespace {
@@ -33,10 +31,9 @@ void CheckState(const std::string& folder, Findings& findings) {
 // The PID in the owner's lock file, if such a process lives. Looks only: taking the lock, even for
 // a moment, could make a starting agent give up.
 int LockHolder(const agent::Config& config) {
-  const Result<std::string> text = ReadFile(agent::OwnerLockPath(config), 64);
-  int pid = 0;
-  if (!text.ok() || !absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &pid)) return 0;
-  return ::access(absl::StrCat("/proc/", pid).c_str(), F_OK) == 0 ? pid : 0;
+  const Result<LockOwner> owner = ReadLockOwner(agent::OwnerLockPath(config));
+  if (!owner.ok()) return 0;
+  return ::access(absl::StrCat("/proc/", owner->pid).c_str(), F_OK) == 0 ? owner->pid : 0;
 }
 
 void CheckRunning(const agent::Config& config, Findings& findings) {

@@ -35,10 +35,10 @@ constexpr char kConfigExamples[] =
     "  switchyard config validate /etc/switchyard/config.yaml";
 
 std::vector<Command> Commands() {
-  return {AgentCommand(),       InventoryCommand(),      HoldersCommand(),
-          MappingShowCommand(), MappingCreateCommand(),  MappingSetCommand(),
-          PartitionsCommand(),  PlanCommand(),           DoctorCommand(),
-          ConfigShowCommand(),  ConfigValidateCommand(), VersionCommand()};
+  return {AgentCommand(),         InventoryCommand(),  HoldersCommand(),    MappingShowCommand(),
+          MappingCreateCommand(), MappingSetCommand(), PartitionsCommand(), PlanCommand(),
+          DoctorCommand(),        ProbeCommand(),      ConfigShowCommand(), ConfigValidateCommand(),
+          VersionCommand()};
 }
 
 // The parser's tree, and what it found.
@@ -127,6 +127,7 @@ class CommandLine {
            name, [this, name](const std::string& text) { arguments_.values[name] = text; },
            option.help)
         ->type_name(positional ? "" : option.value)
+        ->expected(absl::StartsWith(option.value, "[") ? 0 : 1, 1)
         ->required(option.required);
   }
 

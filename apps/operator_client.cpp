@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/unique_fd.h"
@@ -121,6 +122,9 @@ class Exchange {
         return absl::InternalError(
             absl::StrCat("the agent's answer to ", target, " is no HTTP: ", error.message()));
       }
+    }
+    if (parser.get().result_int() == 503) {
+      return absl::UnavailableError(absl::StripAsciiWhitespace(parser.get().body()));
     }
     if (parser.get().result_int() != 200) {
       return absl::InternalError(absl::StrCat("the agent answered ", target, " with status ",

@@ -15,7 +15,8 @@ struct OperatorClient {
   absl::Duration timeout = absl::Seconds(5);  // connect, ask and read together
 
   // The body of `target`, at most 4 MiB. kNotFound: no agent listens there; kPermissionDenied: only
-  // root may ask; kDeadlineExceeded; kInternal: an answer that is none, or another status than 200.
+  // root may ask; kDeadlineExceeded; kUnavailable: the body of an answer with status 503;
+  // kInternal: an answer that is none, or another status than 200.
   [[nodiscard]] Result<std::string> Get(const std::string& target) const;
 };
 

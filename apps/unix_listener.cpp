@@ -11,17 +11,37 @@
 
 namespace switchyard::apps {
 
-Listener ProbeSocket(const std::string& path) {
+namespace {
+
+// False with errno; then the descriptor is of no use.
+bool Connect(const UniqueFd& fd, const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) return Listener::kNone;
+  errno = ENAMETOOLONG;
+  if (path.size() >= sizeof(address.sun_path)) return false;
   std::memcpy(address.sun_path, path.data(), path.size());
-  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
-    return Listener::kListens;
-  }
+  return ::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+UniqueFd MakeSocket() {
+  return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+}  // namespace
+
+Listener ProbeSocket(const std::string& path) {
+  const UniqueFd fd = MakeSocket();
+  if (Connect(fd, path)) return Listener::kListens;
   if (errno == EAGAIN) return Listener::kListens;  // its queue is full
   return errno == EACCES || errno == EPERM ? Listener::kNotAllowed : Listener::kNone;
+}
+
+pid_t ListenerPid(const std::string& path) {
+  const UniqueFd fd = MakeSocket();
+  if (!Connect(fd, path)) return 0;
+  ucred listener{};
+  socklen_t size = sizeof(listener);
+  return ::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0 ? listener.pid : 0;
 }
 
 }  // namespace switchyard::apps

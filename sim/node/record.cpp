@@ -7,10 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "base/lock_owner.h"
 #include "base/unique_fd.h"
 
 namespace switchyard::sim {
@@ -48,12 +47,9 @@ Result<Record> ReadRecord(const NodePaths& paths) {
 std::optional<pid_t> RunningSimulator(const NodePaths& paths) {
   const UniqueFd fd(open(paths.pid().c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid() || flock(fd.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
-  const Result<std::string> text = ReadFile(paths.pid(), 64);
-  pid_t pid = 0;
-  if (!text.ok() || !absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &pid)) {
-    return std::nullopt;
-  }
-  return pid;
+  const Result<LockOwner> owner = ReadLockOwner(paths.pid());
+  if (!owner.ok()) return std::nullopt;
+  return owner->pid;
 }
 
 }  // namespace switchyard::sim

@@ -15,6 +15,9 @@
 #include "agent/http_routes.h"
 #include "agent/http_server.h"
 #include "agent/metrics.h"
+#include "agent/ownership.h"
+#include "agent/process_name.h"
+#include "agent/stop_signal.h"
 #include "base/clock.h"
 #include "base/file_lock.h"
 #include "base/files.h"
@@ -53,8 +56,8 @@ Result<std::unique_ptr<kube::Contract>> MakeContract(const Config& config) {
 
 class Agent::Impl {
  public:
-  Impl(const LoadedConfig& loaded, std::vector<std::string> helper_command)
-      : config_(loaded.config), notes_(loaded.notes), helper_command_(std::move(helper_command)) {}
+  Impl(const LoadedConfig& loaded, StartOptions options)
+      : config_(loaded.config), notes_(loaded.notes), options_(std::move(options)) {}
 
   ~Impl() {
     while (started_ > 0) (this->*kSteps[--started_].stop)();
@@ -83,7 +86,16 @@ class Agent::Impl {
 
   Status TakeOwnership() {
     RETURN_IF_ERROR(MakeFolders(config_.paths.state, 0700));
-    ASSIGN_OR_RETURN(lock_, FileLock::TryAcquire(OwnerLockPath(config_)));
+    Result<FileLock> lock = FileLock::TryAcquire(OwnerLockPath(config_));
+    if (absl::IsUnavailable(lock.status()) && options_.wait_lock > absl::ZeroDuration()) {
+      const ProcessName name(kWaitingName);
+      ASSIGN_OR_RETURN(const std::unique_ptr<StopSignal> stop, StopSignal::Make());
+      lock =
+          WaitForOwnership(OwnerLockPath(config_), options_.wait_lock,
+                           {&clock_, &metrics_, &stop->wakeup(), [&stop] { return stop->came(); }});
+    }
+    RETURN_IF_ERROR(lock.status());
+    lock_ = *std::move(lock);
     for (const std::string& note : notes_) Log(Severity::kWarning, note);
     return OkStatus();
   }
@@ -117,9 +129,9 @@ class Agent::Impl {
 
   Status MakeParts() {
     if (config_.fabric.mode != tenancy::FabricMode::kOff) {
-      helper_ = std::make_unique<fabric::FabricHelper>(
-          fabric::HelperOptions{helper_command_, config_.fabric.address, config_.fabric.library,
-                                config_.paths.nvml, config_.fabric.timeout});
+      helper_ = std::make_unique<fabric::FabricHelper>(fabric::HelperOptions{
+          options_.helper_command, config_.fabric.address, config_.fabric.library,
+          config_.paths.nvml, config_.fabric.timeout});
     }
     tenancies_ = std::make_unique<tenancy::Tenancies>(
         tenancy::Options{HostRoot(config_.paths.host_root), config_.fabric.mode,
@@ -203,7 +215,7 @@ class Agent::Impl {
 
   const Config config_;
   const std::vector<std::string> notes_;
-  const std::vector<std::string> helper_command_;
+  const StartOptions options_;
   std::size_t started_ = 0;
 
   RealClock clock_;
@@ -236,13 +248,13 @@ Agent::Agent(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Agent::~Agent() = default;
 
 Result<std::unique_ptr<Agent>> Agent::Start(const LoadedConfig& config,
-                                            std::vector<std::string> helper_command) {
-  auto impl = std::make_unique<Impl>(config, std::move(helper_command));
+                                            const StartOptions& options) {
+  auto impl = std::make_unique<Impl>(config, options);
   RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Agent>(new Agent(std::move(impl)));
 }
 
-int RunAgent(const LoadedConfig& config) {
+int RunAgent(const LoadedConfig& config, const StartOptions& options) {
   InitLogging(config.config.log.format, config.config.log.level);
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -253,7 +265,11 @@ int RunAgent(const LoadedConfig& config) {
   ::umask(0077);  // sockets and state are root's alone
   const LogThread log_thread;
 
-  Result<std::unique_ptr<Agent>> agent = Agent::Start(config, {"/proc/self/exe", "fabric-helper"});
+  Result<std::unique_ptr<Agent>> agent = Agent::Start(config, options);
+  if (absl::IsCancelled(agent.status())) {
+    Log(Severity::kInfo, "stopped while waiting for the owner lock; nothing had been started");
+    return 0;
+  }
   if (!agent.ok()) {
     Log(Severity::kError, absl::StrCat("the agent did not start: ", agent.status().message()));
     return 1;

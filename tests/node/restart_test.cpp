@@ -7,8 +7,12 @@
 #include <sys/socket.h>
 
 #include <filesystem>
+#include <fstream>
+#include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "tests/node/node_test.h"
 
@@ -22,6 +26,39 @@ class RestartTest : public NodeTest {
   bool AllHealthy() const {
     return Report().connected &&
            Report().allocatable == static_cast<int>(node_->board().devices.size());
+  }
+
+  // Device-plugin sockets of an agent in kubelet's folder.
+  int Sockets() const {
+    int sockets = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(node_->paths().device_plugins())) {
+      sockets += entry.path().filename().string().starts_with("switchyard-") ? 1 : 0;
+    }
+    return sockets;
+  }
+
+  // TCP and unix sockets that a process listens on.
+  static int ListeningSocketsOf(pid_t pid) {
+    std::set<std::string> listening;  // inodes
+    std::string line;
+    for (const char* table : {"unix", "tcp", "tcp6"}) {
+      const bool is_unix = absl::string_view(table) == "unix";
+      std::ifstream rows(absl::StrCat("/proc/", pid, "/net/", table));
+      for (std::getline(rows, line); std::getline(rows, line);) {
+        const std::vector<std::string> fields = absl::StrSplit(line, ' ', absl::SkipEmpty());
+        // proc(5): the flag __SO_ACCEPTCON; the state TCP_LISTEN.
+        if (is_unix && fields.at(3) == "00010000") listening.insert(fields.at(6));
+        if (!is_unix && fields.at(3) == "0A") listening.insert(fields.at(9));
+      }
+    }
+    int count = 0;
+    for (const auto& fd : std::filesystem::directory_iterator(absl::StrCat("/proc/", pid, "/fd"))) {
+      std::error_code ignored;
+      std::string target = std::filesystem::read_symlink(fd.path(), ignored).string();
+      if (!absl::StartsWith(target, "socket:[")) continue;
+      count += listening.contains(target.substr(8, target.size() - 9)) ? 1 : 0;
+    }
+    return count;
   }
 };
 
@@ -69,11 +106,7 @@ TEST_F(RestartTest, AKilledAgentComesBackUnderANewSocketAndPodsKeepTheirGpus) {
   const std::set<int> second = Modules(AddPod("b", 2));
   EXPECT_TRUE(PartitionOf(second).has_value());
   for (const int module : second) EXPECT_FALSE(first.contains(module)) << module;
-  int sockets = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(node_->paths().device_plugins())) {
-    sockets += entry.path().filename().string().starts_with("switchyard-") ? 1 : 0;
-  }
-  EXPECT_EQ(sockets, 1) << "the killed agent's socket is left over";
+  EXPECT_EQ(Sockets(), 1) << "the killed agent's socket is left over";
 }
 
 TEST_F(RestartTest, AStoppedAgentLeavesNothingAndExitsWithZero) {
@@ -92,6 +125,68 @@ TEST_F(RestartTest, ASecondAgentSaysWhoHoldsTheNodeAndExits) {
   const Finished second = RunBinary({"agent", "--config", folder_ + "/test.yaml"});
   EXPECT_EQ(second.code, 1);
   EXPECT_THAT(second.output, HasSubstr(absl::StrCat("process ", agent_->pid())));
+  EXPECT_TRUE(AllHealthy());
+}
+
+TEST_F(RestartTest, AnAgentThatWaitsForTheLockServesNothingAndThenTakesOver) {
+  MakeNode();
+  StartAgent();
+  const int registers = node_->kubelet().calls().counts().registers;
+  auto second = Process::Start({SWITCHYARD_BIN_DIR "/switchyard", "agent", "--wait-lock",
+                                "--config", folder_ + "/test.yaml"});
+  ASSERT_TRUE(second.ok()) << second.status();
+  const std::optional<std::string> waits = (*second)->WaitForLine("event=lock_waiting", kPatience);
+  ASSERT_TRUE(waits.has_value()) << (*second)->Output();
+  EXPECT_THAT(*waits, HasSubstr(absl::StrCat("process ", agent_->pid())));
+  EXPECT_THAT(*waits, HasSubstr("switchyard agent --config"));
+
+  // Nothing of it: kubelet was asked for nothing, no socket of its own, no port.
+  EXPECT_TRUE(AllHealthy());
+  EXPECT_EQ(node_->kubelet().calls().counts().registers, registers);
+  EXPECT_EQ(Sockets(), 1);
+  EXPECT_EQ(ListeningSocketsOf((*second)->pid()), 0);
+  EXPECT_GT(ListeningSocketsOf(agent_->pid()), 0) << "the count can see them";
+  const Finished standing_by = RunBinary({"probe", "--config", folder_ + "/test.yaml"});
+  EXPECT_EQ(standing_by.code, 0) << "a DaemonSet ends the old pod when the new one is ready";
+  EXPECT_THAT(standing_by.output,
+              HasSubstr(absl::StrCat("standing by: the node's agent is process ", agent_->pid())));
+
+  ASSERT_EQ(agent_->Stop(), 0);
+  agent_ = *std::move(second);
+  WaitForLog("event=lock_taken");
+  WaitForLog("the agent is running");
+  EXPECT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
+  EXPECT_TRUE(AddPod("a", 2).admitted);
+}
+
+TEST_F(RestartTest, TheSecondTakesOverFromAKilledFirst) {
+  MakeNode();
+  StartAgent();
+  auto second = Process::Start({SWITCHYARD_BIN_DIR "/switchyard", "agent", "--wait-lock=1h",
+                                "--config", folder_ + "/test.yaml"});
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_TRUE((*second)->WaitForLine("event=lock_waiting", kPatience).has_value());
+  agent_->Kill();
+  agent_ = *std::move(second);
+  WaitForLog("the agent is running");
+  EXPECT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
+}
+
+TEST_F(RestartTest, AWaitingAgentEndsAtSigtermAndAfterItsTime) {
+  MakeNode();
+  StartAgent();
+  auto waiting = Process::Start({SWITCHYARD_BIN_DIR "/switchyard", "agent", "--wait-lock",
+                                 "--config", folder_ + "/test.yaml"});
+  ASSERT_TRUE(waiting.ok()) << waiting.status();
+  ASSERT_TRUE((*waiting)->WaitForLine("event=lock_waiting", kPatience).has_value());
+  EXPECT_EQ((*waiting)->Stop(), 0);
+  EXPECT_TRUE((*waiting)->WaitForLine("nothing had been started", kPatience).has_value());
+
+  const Finished impatient =
+      RunBinary({"agent", "--wait-lock=10ms", "--config", folder_ + "/test.yaml"});
+  EXPECT_EQ(impatient.code, 1);
+  EXPECT_THAT(impatient.output,
+              HasSubstr(absl::StrCat("is still held by process ", agent_->pid())));
   EXPECT_TRUE(AllHealthy());
 }
 
@@ -219,10 +314,18 @@ TEST_F(RestartTest, ReadyOnceKubeletReadsTheDeviceList) {
   WaitForLog("the agent is running");
   EXPECT_THAT(Get("/readyz"), HasSubstr("503 "));
   EXPECT_THAT(Get("/healthz"), HasSubstr("200 ok"));
+  const Finished early = RunBinary({"probe", "--config", folder_ + "/test.yaml"});
+  EXPECT_EQ(early.code, 1);
+  EXPECT_THAT(early.output, HasSubstr("not ready: "));
   ASSERT_TRUE(node_->kubelet().Start().ok());
   WaitForLog("event=registered");
   ASSERT_TRUE(WaitForKubelet([this] { return AllHealthy(); }));
   EXPECT_THAT(Get("/readyz"), HasSubstr("200 "));
+  EXPECT_EQ(RunBinary({"probe", "--config", folder_ + "/test.yaml"}).code, 0);
+  ASSERT_EQ(agent_->Stop(), 0);
+  const Finished gone = RunBinary({"probe", "--config", folder_ + "/test.yaml"});
+  EXPECT_EQ(gone.code, 1);
+  EXPECT_THAT(gone.output, HasSubstr("no agent of this container listens"));
 }
 
 }  // namespace
