@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process that holds a device looks like from outside, in each way there is to hold one.
+// What a process that holds a device looks like from outside, in each way there is to hold one: in
+// /proc as this test reads it, and in the product's own words.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <csignal>
 #include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "pci/holders.h"
 #include "tests/kernel/guest.h"
 
 namespace switchyard::kernel_test {
@@ -53,6 +54,52 @@ class KernelHolders : public Fixture {
     return "";
   }
   static std::string Maps(pid_t pid) { return Read(absl::StrCat("/proc/", pid, "/maps")); }
+  // What the product finds of a device: files of holders that are the device's for certain, those
+  // that may be anybody's, and whether the group is busy.
+  struct Found {
+    Steps certain;
+    Steps anyones;
+    bool busy = false;
+    std::set<pid_t> pids;
+  };
+  static Found Find(const std::string& address) {
+    const HostRoot root("/");
+    const PciAddress parsed = PciAddress::Parse(address).value();
+    const Result<pci::DeviceNodes> nodes = pci::ReadDeviceNodes(root, parsed);
+    EXPECT_TRUE(nodes.ok()) << nodes.status();
+    if (!nodes.ok()) return {};
+    return Find(*nodes, address);
+  }
+  static Found Find(const pci::DeviceNodes& nodes, const std::string& address) {
+    const HostRoot root("/");
+    const Result<pci::Holders> holders = pci::FindHolders(root, {&nodes, 1});
+    const Result<bool> busy = pci::GroupIsBusy(root, Group(address));
+    EXPECT_TRUE(holders.ok()) << holders.status();
+    EXPECT_TRUE(busy.ok()) << busy.status();
+    if (!holders.ok() || !busy.ok()) return {};
+    EXPECT_THAT(holders->unreadable, IsEmpty());
+    Found found = {.certain = {}, .anyones = {}, .busy = *busy, .pids = {}};
+    const auto of = holders->of.find(nodes.address);
+    if (of != holders->of.end()) {
+      for (const pci::Holder& holder : of->second) {
+        EXPECT_EQ(holder.command, "vfio_open");
+        found.certain.push_back(holder.file);
+        found.pids.insert(holder.pid);
+      }
+    }
+    for (const pci::Holder& holder : holders->anyones) {
+      EXPECT_EQ(holder.command, "vfio_open");
+      found.anyones.push_back(holder.file);
+      found.pids.insert(holder.pid);
+    }
+    return found;
+  }
+  static void ExpectFound(const Found& found, const Steps& certain, const Steps& anyones,
+                          bool busy) {
+    EXPECT_THAT(found.certain, ::testing::UnorderedElementsAreArray(certain));
+    EXPECT_THAT(found.anyones, ::testing::UnorderedElementsAreArray(anyones));
+    EXPECT_EQ(found.busy, busy);
+  }
   static bool GroupIsBusy(const std::string& address) {
     return TryToOpen({"group=" + GroupNode(address)}) == Steps{"group EBUSY"};
   }
@@ -65,6 +112,10 @@ TEST_F(KernelHolders, OfAGroupHasItsNode) {
   EXPECT_EQ(Number(holder->pid(), GroupNode(gpus_[0])),
             Read(absl::StrCat("/sys/class/vfio/", Group(gpus_[0]), "/dev")));
   EXPECT_TRUE(GroupIsBusy(gpus_[0]));
+  const Found found = Find(gpus_[0]);
+  ExpectFound(found, {GroupNode(gpus_[0])}, {}, true);
+  EXPECT_THAT(found.pids, ElementsAre(holder->pid()));
+  ExpectFound(Find(gpus_[1]), {}, {}, false);
 }
 
 TEST_F(KernelHolders, OfADeviceByItsGroupHasAnAnonymousFileThatNamesNoDevice) {
@@ -74,6 +125,8 @@ TEST_F(KernelHolders, OfADeviceByItsGroupHasAnAnonymousFileThatNamesNoDevice) {
               UnorderedElementsAre("/dev/vfio/vfio", GroupNode(gpus_[0]), kAnonymous));
   EXPECT_EQ(Number(holder->pid(), kAnonymous), "0:0");
   EXPECT_TRUE(GroupIsBusy(gpus_[0]));
+  ExpectFound(Find(gpus_[0]), {GroupNode(gpus_[0]), kAnonymous}, {}, true);
+  ExpectFound(Find(gpus_[1]), {}, {}, false);
 }
 
 TEST_F(KernelHolders, OfADeviceAloneKeepsItsGroupBusy) {
@@ -85,6 +138,8 @@ TEST_F(KernelHolders, OfADeviceAloneKeepsItsGroupBusy) {
   ASSERT_NE(barest, nullptr);
   EXPECT_THAT(Files(barest->pid()), ElementsAre(kAnonymous));
   EXPECT_TRUE(GroupIsBusy(gpus_[1]));
+  ExpectFound(Find(gpus_[1]), {}, {kAnonymous, kAnonymous}, true);
+  ExpectFound(Find(gpus_[2]), {}, {kAnonymous, kAnonymous}, false);
 }
 
 TEST_F(KernelHolders, ThatWasPassedADeviceHasTheAnonymousFileOnly) {
@@ -96,6 +151,9 @@ TEST_F(KernelHolders, ThatWasPassedADeviceHasTheAnonymousFileOnly) {
   EXPECT_THAT(Files(giver->pid()), IsEmpty());
   EXPECT_THAT(Files(holder), ElementsAre(kAnonymous));
   EXPECT_TRUE(GroupIsBusy(gpus_[0]));
+  const Found found = Find(gpus_[0]);
+  ExpectFound(found, {}, {kAnonymous}, true);
+  EXPECT_THAT(found.pids, ElementsAre(holder));
 }
 
 TEST_F(KernelHolders, ThatLeftADeviceInASocketHasNoFileOfIt) {
@@ -103,6 +161,7 @@ TEST_F(KernelHolders, ThatLeftADeviceInASocketHasNoFileOfIt) {
   ASSERT_NE(holder, nullptr);
   EXPECT_THAT(Files(holder->pid()), IsEmpty());
   EXPECT_TRUE(GroupIsBusy(gpus_[0]));
+  ExpectFound(Find(gpus_[0]), {}, {}, true);
 }
 
 TEST_F(KernelHolders, OfAMappingAloneHasNoFileOfIt) {
@@ -118,6 +177,8 @@ TEST_F(KernelHolders, OfAMappingAloneHasNoFileOfIt) {
   EXPECT_THAT(Files(by_cdev->pid()), IsEmpty());
   EXPECT_THAT(Maps(by_cdev->pid()), HasSubstr(cdev));
   EXPECT_TRUE(GroupIsBusy(gpus_[1]));
+  ExpectFound(Find(gpus_[0]), {}, {}, true);
+  ExpectFound(Find(gpus_[1]), {}, {}, true);
 }
 
 TEST_F(KernelHolders, OfACdevHasItsNode) {
@@ -127,6 +188,7 @@ TEST_F(KernelHolders, OfACdevHasItsNode) {
   EXPECT_EQ(Number(holder->pid(), CdevNode(gpus_[0])),
             Read(SysfsFolder(gpus_[0]) + "/vfio-dev/" + Cdev(gpus_[0]) + "/dev"));
   EXPECT_TRUE(GroupIsBusy(gpus_[0]));
+  ExpectFound(Find(gpus_[0]), {CdevNode(gpus_[0])}, {}, true);
 }
 
 // The one that opening the group does not find.
@@ -135,6 +197,24 @@ TEST_F(KernelHolders, OfACdevThatWasNeverBoundLeavesTheGroupFree) {
   ASSERT_NE(holder, nullptr);
   EXPECT_THAT(Files(holder->pid()), ElementsAre(CdevNode(gpus_[0])));
   EXPECT_FALSE(GroupIsBusy(gpus_[0]));
+  ExpectFound(Find(gpus_[0]), {CdevNode(gpus_[0])}, {}, false);
+}
+
+// The kernel removes the cdev before it waits: only the number of before tells whose it is.
+TEST_F(KernelHolders, OfACdevThatIsBeingTakenAwayIsFoundByItsFormerNumber) {
+  const pci::DeviceNodes before =
+      pci::ReadDeviceNodes(HostRoot("/"), PciAddress::Parse(gpus_[0]).value()).value();
+  const std::string node = CdevNode(gpus_[0]);
+  std::unique_ptr<sim::Process> holder = Hold(ByCdev(gpus_[0]));
+  ASSERT_NE(holder, nullptr);
+  Events events;
+  Writer unbind("/sys/bus/pci/drivers/vfio-pci/unbind", gpus_[0]);
+  events.WaitFor({"remove@", gpus_[0] + "/vfio-dev/"});
+  EXPECT_FALSE(Exists(node));
+  ExpectFound(Find(before, gpus_[0]), {node + " (deleted)"}, {}, true);
+  ExpectFound(Find(gpus_[0]), {}, {node + " (deleted)"}, true);
+  holder.reset();
+  EXPECT_EQ(unbind.Wait(), 0);
 }
 
 TEST_F(KernelHolders, ThatEndedLeavesNothing) {
@@ -143,6 +223,7 @@ TEST_F(KernelHolders, ThatEndedLeavesNothing) {
   ASSERT_TRUE(GroupIsBusy(gpus_[0]));
   holder.reset();
   EXPECT_FALSE(GroupIsBusy(gpus_[0]));
+  ExpectFound(Find(gpus_[0]), {}, {}, false);
 }
 
 }  // namespace
