@@ -43,15 +43,17 @@ TEST_F(FileLockWaitTest, GetsTheLockTheMomentItIsFree) {
   auto first = FileLock::TryAcquire(path_);
   ASSERT_TRUE(first.ok()) << first.status();
   absl::Notification ended;
-  const auto wait = FileLockWait::Start(path_, [&] { ended.Notify(); });
+  auto wait = FileLockWait::Start(path_, [&] { ended.Notify(); });
   ASSERT_TRUE(wait.ok()) << wait.status();
   EXPECT_EQ((*wait)->Take().status().code(), absl::StatusCode::kFailedPrecondition);
+  std::ofstream(path_) << "1\n";  // as if the holder were another process
   {
     const FileLock gone = *std::move(first);
   }
   ended.WaitForNotification();
   const auto second = (*wait)->Take();
   ASSERT_TRUE(second.ok()) << second.status();
+  wait->reset();
   EXPECT_TRUE(absl::IsUnavailable(FileLock::TryAcquire(path_).status())) << "it is really held";
   const auto owner = ReadLockOwner(path_);
   ASSERT_TRUE(owner.ok()) << owner.status();
