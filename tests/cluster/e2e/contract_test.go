@@ -56,6 +56,19 @@ func TestAPodHasTheEnvironmentAndNodesOfTheKubevirtContract(t *testing.T) {
 	}
 
 	board := c.Board()
+	want := kubevirtNodes(t, board, addresses)
+	if got := view.Paths(); !slices.Equal(got, want) {
+		t.Errorf("nodes %v, want exactly %v", got, want)
+	}
+	expectUsable(t, view)
+	if _, ok := board.PartitionOf(addresses); !ok {
+		t.Errorf("%v is no partition", addresses)
+	}
+}
+
+// kubevirtNodes are the nodes of a container with these GPUs, by path.
+func kubevirtNodes(t *testing.T, board lab.Board, addresses []string) []string {
+	t.Helper()
 	want := []string{anyPlace}
 	for _, address := range addresses {
 		gpu, found := board.ByAddress(address)
@@ -65,13 +78,7 @@ func TestAPodHasTheEnvironmentAndNodesOfTheKubevirtContract(t *testing.T) {
 		want = append(want, fmt.Sprintf("/dev/vfio/%d", gpu.IOMMUGroup))
 	}
 	slices.Sort(want)
-	if got := view.Paths(); !slices.Equal(got, want) {
-		t.Errorf("nodes %v, want exactly %v", got, want)
-	}
-	expectUsable(t, view)
-	if _, ok := board.PartitionOf(addresses); !ok {
-		t.Errorf("%v is no partition", addresses)
-	}
+	return want
 }
 
 // expectUsable: nodes open and are different devices, so that holders can be told apart.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -109,16 +108,11 @@ func (c *Cluster) WaitUnschedulable(name string) *corev1.Pod {
 	})
 }
 
-// DeletePod deletes it and waits until it is gone from the API, which is after kubelet has ended its
-// containers and before it has let go of its devices.
+// DeletePod deletes it and waits until it is gone from the API. For a pod of Pod, which has no grace
+// period, that is at once: kubelet gives its devices on while its containers are still being ended.
 func (c *Cluster) DeletePod(name string) {
-	ctx, cancel := c.patience()
-	defer cancel()
-	err := c.Client.CoreV1().Pods(defaultNamespace).Delete(ctx, name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		c.check(err)
-	}
-	_, err = waitFor(c, c.pods(name), &corev1.Pod{}, "pod "+name+" to be gone",
+	c.BeginDelete(name)
+	_, err := waitFor(c, c.pods(name), &corev1.Pod{}, "pod "+name+" to be gone",
 		func(_ *corev1.Pod, deleted bool) bool { return deleted })
 	c.check(err)
 }
