@@ -63,8 +63,12 @@ void Enforcer::Impl::Reconcile() {
       Watch& watch = WatchOf(decision.tenancy);
       if (!decision.unused) watch.unused_since.reset();
       if (decision.unused && !watch.unused_since) watch.unused_since = now;
+      // An activation that the list shows has happened; anything else may still until it is over.
+      const TenancyRecord* record = ledger_.Find(decision.tenancy);
+      const bool happened = record != nullptr && record->state == TenancyState::kActivating &&
+                            decision.partition != nullptr && decision.partition->active;
       if (watch.uncertain_since && up_ &&
-          list_began_ - *watch.uncertain_since > options_.fabric_timeout) {
+          (happened || list_began_ - *watch.uncertain_since > options_.fabric_timeout)) {
         watch.uncertain_since.reset();
       }
     }
