@@ -84,12 +84,12 @@ TEST(VersionTest, IsTheProjects) {
 
 TEST(ConfigCliTest, ValidateNamesEveryMistake) {
   const TemporaryFolder folder;
-  const std::string file = folder.Write("c.yaml", "fabric:\n  mode: enforce\n  polici: pack\n");
+  const std::string file = folder.Write("c.yaml", "fabric:\n  mode: enforced\n  polici: pack\n");
   const Ran ran = RunSwitchyard({"config", "validate", file});
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_EQ(ran.out, "");
-  EXPECT_THAT(ran.err, HasSubstr(absl::StrCat("switchyard: ", file, ":2: fabric.mode: enforce is ",
-                                              "not in this version")));
+  EXPECT_THAT(ran.err, HasSubstr(absl::StrCat("switchyard: ", file, ":2: fabric.mode: \"enforced\"",
+                                              " is not one of")));
   EXPECT_THAT(ran.err, HasSubstr(absl::StrCat("switchyard: ", file, ":3: fabric.polici: unknown")));
   const Ran as_json = RunSwitchyard({"config", "validate", "--config", file, "-o", "json"});
   EXPECT_EQ(as_json.exit_code, 1);

@@ -14,6 +14,7 @@
 #include "agent/fabric_hints.h"
 #include "agent/http_routes.h"
 #include "agent/http_server.h"
+#include "agent/make_tenancies.h"
 #include "agent/metrics.h"
 #include "agent/ownership.h"
 #include "agent/process_name.h"
@@ -101,8 +102,8 @@ class Agent::Impl {
   }
   void GiveUpOwnership() { lock_.reset(); }
 
-  // What was remembered. Without it the agent still serves what the kernel says: nothing here is
-  // needed to keep tenants apart in the modes of this version.
+  // What was remembered. Without it the agent still serves what the kernel says; in enforce it
+  // grants nothing then, since nobody could be kept apart.
   Status OpenState() {
     Result<store::Store::Opened> opened =
         store::Store::Open(config_.paths.state, store::Store::Mode::kReadWrite);
@@ -133,10 +134,12 @@ class Agent::Impl {
           options_.helper_command, config_.fabric.address, config_.fabric.library,
           config_.paths.nvml, config_.fabric.timeout});
     }
-    tenancies_ = std::make_unique<tenancy::Tenancies>(
-        tenancy::Options{HostRoot(config_.paths.host_root), config_.fabric.mode,
-                         config_.fabric.policy, config_.fabric.module_map},
-        tenancy::Parts{&clock_, &metrics_, store_.get(), helper_.get()});
+    tenancies_ = MakeTenancies(config_, {&clock_, &metrics_, store_.get(), helper_.get()});
+    // Written by a newer version: touch nothing.
+    if (const Status journal = tenancies_->JournalStatus();
+        store_ != nullptr && absl::IsFailedPrecondition(journal)) {
+      return journal;
+    }
     ASSIGN_OR_RETURN(contract_, MakeContract(config_));
     catalogue_ = std::make_unique<kube::Catalogue>(*contract_, store_.get(), metrics_);
     kube::DevicePluginsOptions options;
@@ -149,6 +152,7 @@ class Agent::Impl {
             absl::StrCat(config_.paths.kubelet_root, "/pod-resources/kubelet.sock"),
             absl::Seconds(2)},
         *catalogue_);
+    tenancies_->SetAssignmentSource(pod_resources_.get());
     background_ = std::make_unique<Background>(
         config_,
         Background::Parts{&clock_, &metrics_, tenancies_.get(), catalogue_.get(), plugins_.get(),
@@ -167,8 +171,10 @@ class Agent::Impl {
 
   Status Register() {
     background_->ScanOnce();
-    if (helper_ != nullptr && !tenancies_->View().known) {
+    const bool enforces = config_.fabric.mode == tenancy::FabricMode::kEnforce;
+    if (helper_ != nullptr && (enforces || !tenancies_->View().known)) {
       background_->ReadFabricFirst(kFirstReadPatience);
+      if (enforces) background_->ScanOnce();  // Healthy only now
     }
     plugins_->Start();
     if (config_.fabric.mode == tenancy::FabricMode::kOff) WarnIfThereIsAFabric();

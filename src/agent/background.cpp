@@ -51,7 +51,12 @@ void Background::ScanOnce() {
   const std::shared_ptr<const pci::Inventory> inventory = this->inventory();
   ReportProblems(*inventory);
   parts_.tenancies->SetInventory(inventory);
+  tenancy::BlockedDevices blocked = parts_.tenancies->Blocked();
   const std::shared_ptr<const kube::Offer> offer = parts_.catalogue->Update(*inventory);
+  {
+    const absl::MutexLock lock(&mutex_);
+    published_blocked_ = std::move(blocked);
+  }
   // Before kubelet can hand out a device, its CDI name must resolve.
   if (writes_cdi_) ReportCdi(kube::WriteCdiSpecs(config_.paths.cdi, *offer));
   parts_.plugins->Publish(offer);
@@ -92,20 +97,37 @@ void Background::StartFabricWorker(absl::Duration delay) {
   fabric_worker_ = std::make_unique<Worker>("fabric", *parts_.clock, [this, delay]() mutable {
     if (delay > absl::ZeroDuration()) return std::exchange(delay, absl::ZeroDuration());
     parts_.tenancies->RefreshFabric();
+    Reconcile();
     fabric_was_read_.Notify();
     return config_.fabric.probe_interval;
   });
 }
 
+void Background::Reconcile() {
+  if (config_.fabric.mode != tenancy::FabricMode::kEnforce) return;
+  parts_.tenancies->Reconcile();
+  const tenancy::BlockedDevices blocked = parts_.tenancies->Blocked();
+  const absl::MutexLock lock(&mutex_);
+  if (blocked != published_blocked_ && inventory_worker_ != nullptr) inventory_worker_->Poke();
+}
+
 void Background::Start() {
-  inventory_worker_ =
+  auto inventory =
       std::make_unique<Worker>("inventory", *parts_.clock, [this, first = true]() mutable {
-        if (!std::exchange(first, false)) ScanOnce();  // the first was before Start
+        // The first was before Start, but in enforce the fabric may have been read since.
+        if (!std::exchange(first, false) || config_.fabric.mode == tenancy::FabricMode::kEnforce)
+          ScanOnce();
         return kScanInterval;
       });
+  {
+    const absl::MutexLock lock(&mutex_);
+    inventory_worker_ = std::move(inventory);
+  }
   if (uevents_.ok()) {
     uevent_watcher_ = std::make_unique<FdWatcher>("uevents", uevents_->fd(), [this] {
-      if (uevents_->DrainAndCheck()) inventory_worker_->Poke();
+      if (!uevents_->DrainAndCheck()) return;
+      const absl::MutexLock lock(&mutex_);
+      if (inventory_worker_ != nullptr) inventory_worker_->Poke();
     });
   } else {
     parts_.events->Report({"uevents_unavailable",
@@ -125,10 +147,11 @@ void Background::Stop() {
   uevent_watcher_.reset();
   if (parts_.helper != nullptr) parts_.helper->Close();
   fabric_worker_.reset();
-  inventory_worker_.reset();
+  std::unique_ptr<Worker> inventory;
   std::unique_ptr<Worker> assignments;
   {
     absl::MutexLock lock(&mutex_);
+    inventory = std::move(inventory_worker_);
     assignments = std::move(assignments_worker_);
   }
 }
@@ -146,6 +169,7 @@ absl::Duration Background::AssignmentsStep() {
   if (since < kAfterAllocate) return kAfterAllocate - since;
   refresh_due_ = false;
   if (!parts_.tenancies->RefreshAssignments(*parts_.assignments)) return kWhileAdmitting;
+  Reconcile();
   return kAssignmentsInterval;
 }
 

@@ -3,7 +3,8 @@
 
 // What goes on without anybody asking: the inventory (on uevents and every 10 s), the fabric (every
 // fabric.probeInterval) and the assignment view (after each Allocate and every 10 s), each a step
-// on a thread of its own. Problems are events, reported when they change.
+// on a thread of its own; in enforce the tenancies are reconciled after each of the last two.
+// Problems are events, reported when they change.
 
 #include <atomic>
 #include <map>
@@ -60,6 +61,8 @@ class Background {
 
  private:
   void StartFabricWorker(absl::Duration delay);
+  // In enforce: acts on what was just seen, and has the devices' health published if it changed.
+  void Reconcile();
   absl::Duration AssignmentsStep();
   void ReportProblems(const pci::Inventory& inventory);
   void ReportCdi(const Status& status);
@@ -78,7 +81,8 @@ class Background {
 
   // Made by Start while gRPC threads may already poke it.
   std::unique_ptr<Worker> assignments_worker_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Worker> inventory_worker_;
+  std::unique_ptr<Worker> inventory_worker_ ABSL_GUARDED_BY(mutex_);
+  tenancy::BlockedDevices published_blocked_ ABSL_GUARDED_BY(mutex_);
   Wakeup fabric_was_read_;  // outlives the worker that notifies it
   std::unique_ptr<Worker> fabric_worker_;
   // Open before the first scan, so that no change falls between the two.

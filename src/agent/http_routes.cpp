@@ -39,8 +39,9 @@ HttpResponse Routes::Answer(const std::string& target, bool to_operator) const {
                        to_operator ? ", /v1/fabric, /v1/resources" : "", "\n")};
 }
 
-// Ready: the devices were listed, and kubelet reads the list of every resource. Fabric Manager's
-// absence is a normal state in the modes of this version: it is told here and keeps nothing back.
+// Ready: the devices were listed, and kubelet reads the list of every resource; in enforce also
+// that partitions can be changed and the journal written. In advise Fabric Manager's absence is a
+// normal state: it is told here and keeps nothing back.
 HttpResponse Routes::Readiness() const {
   bool ready = true;
   std::string body;
@@ -58,7 +59,16 @@ HttpResponse Routes::Readiness() const {
   }
   if (config_.fabric.mode != tenancy::FabricMode::kOff) {
     const tenancy::FabricView fabric = tenancies_.View();
-    absl::StrAppend(&body, fabric.up ? "ok: fabric" : "warning: fabric: ", fabric.error, "\n");
+    const bool needed = config_.fabric.mode == tenancy::FabricMode::kEnforce;
+    ready = ready && (fabric.up || !needed);
+    const char* const down = needed ? "not ready: fabric: " : "warning: fabric: ";
+    absl::StrAppend(&body, fabric.up ? "ok: fabric" : down, fabric.error, "\n");
+    if (needed) {
+      const Status journal = tenancies_.JournalStatus();
+      ready = ready && journal.ok();
+      absl::StrAppend(
+          &body, journal.ok() ? "ok: journal" : "not ready: journal: ", journal.message(), "\n");
+    }
   }
   return {ready ? 200 : 503, "text/plain; charset=utf-8", body};
 }
