@@ -5,6 +5,8 @@ package lab
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -26,6 +28,27 @@ func (c *Cluster) Devices(pod string) map[string][]string {
 	devices, err := c.devices(pod)
 	c.check(err)
 	return devices
+}
+
+// WaitKnown asks until kubelet knows a pod: there is nothing to watch. A kubelet that has just started
+// serves PodResources before it has heard of its pods, and says then that there are none.
+func (c *Cluster) WaitKnown(pod string) {
+	ctx, cancel := c.patience()
+	defer cancel()
+	for {
+		_, err := c.devices(pod)
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "not found") {
+			c.check(err)
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			c.check(fmt.Errorf("%w: %w", err, cause(ctx)))
+		}
+	}
 }
 
 func (c *Cluster) devices(pod string) (map[string][]string, error) {
