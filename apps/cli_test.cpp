@@ -50,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(EveryCommand, HelpTest,
                                            std::vector<std::string>{"partitions"},
                                            std::vector<std::string>{"plan"},
                                            std::vector<std::string>{"doctor"},
+                                           std::vector<std::string>{"probe"},
                                            std::vector<std::string>{"config", "show"},
                                            std::vector<std::string>{"config", "validate"},
                                            std::vector<std::string>{"version"}));
