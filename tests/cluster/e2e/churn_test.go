@@ -166,17 +166,18 @@ func (r *churn) expectOffer(pod string, asked event) {
 // expectNothingShared compares all live pods with each other. No pod is being admitted now, so
 // kubelet's List can be read without harm.
 func (r *churn) expectNothingShared(deleted []string) {
+	listed := map[string][]string{}
 	for address, pod := range r.c.Holders(h100) {
-		owner := r.now.owner[address]
-		if owner != pod && !slices.Contains(deleted, pod) {
+		listed[pod] = append(listed[pod], address)
+		if owner := r.now.owner[address]; owner != pod && !slices.Contains(deleted, pod) {
 			r.t.Errorf("kubelet lists %s for pod %s, it was given to %q", address, pod, owner)
 		}
 	}
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(r.live)) {
 		pod := r.live[name]
-		if got := r.c.Devices(name)["vm"]; !slices.Equal(got, pod.devices) {
-			r.t.Errorf("pod %s had %v and now has %v", name, pod.devices, got)
+		if got := slices.Sorted(slices.Values(listed[name])); !slices.Equal(got, pod.devices) {
+			r.t.Errorf("pod %s had %v, now kubelet lists %v", name, pod.devices, got)
 		}
 		inside := slices.Sorted(slices.Values(strings.Split(pod.view.Env[h100Env], ",")))
 		if !slices.Equal(inside, pod.devices) {

@@ -13,10 +13,17 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// PodResources connects to kubelet's service; `done` closes the connection.
+// kubelet answers 100 calls a second of all its clients together, ten of them at once.
+const retryLimited = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+  "maxAttempts": 5, "initialBackoff": "0.02s", "maxBackoff": "0.5s", "backoffMultiplier": 3,
+  "retryableStatusCodes": ["RESOURCE_EXHAUSTED"]}}]}`
+
+// PodResources connects to kubelet's service; `done` closes the connection. A call over kubelet's rate
+// is made again.
 func (c *Cluster) PodResources() (client podresources.PodResourcesListerClient, done func()) {
 	conn, err := grpc.NewClient("unix:"+c.Path("kubelet/pod-resources/kubelet.sock"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultServiceConfig(retryLimited),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
 	c.check(err)
 	return podresources.NewPodResourcesListerClient(conn), func() { _ = conn.Close() }
