@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The admission half of the device manager: for each container and resource choose, call Allocate,
-// record.
+// record. The source facts are of manager.go in kubelet's devicemanager.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -10,11 +10,11 @@
 
 namespace switchyard::sim {
 
-Status DeviceManager::Admit(PodUid pod, const PodSpec& spec) {
+Status DeviceManager::Admit(PodUid pod, const PodSpec& spec, const std::set<std::string>& running) {
   IdsByResource reusable;
   for (const bool init : {true, false}) {
     for (const ContainerSpec& container : spec.containers) {
-      if (container.init != init) continue;
+      if (container.init != init || running.contains(container.name)) continue;
       RETURN_IF_ERROR(AllocateContainer({pod, spec, container}, reusable));
     }
   }
@@ -27,14 +27,19 @@ Status DeviceManager::AllocateContainer(const Target& target, IdsByResource& reu
                                                   container.resources.end());
   std::shuffle(wanted.begin(), wanted.end(), random_);  // a map of Go
   bool reclaimed = false;
+  bool allocated = false;
   for (const auto& [resource, required] : wanted) {
     if (!Handles(resource)) continue;
     if (!std::exchange(reclaimed, true)) Reclaim();
-    RETURN_IF_ERROR(AllocateResource(target, resource, required, reusable[resource]));
+    ASSIGN_OR_RETURN(const bool is_new,
+                     AllocateResource(target, resource, required, reusable[resource]));
+    allocated |= is_new;
   }
+  absl::MutexLock lock(&mutex_);
+  // Once a container, and an error of it fails the pod.
+  if (allocated) RETURN_IF_ERROR(WriteCheckpoint());
   // An init container's devices are free for the containers after it, and stop being so with the
   // first that takes them.
-  absl::MutexLock lock(&mutex_);
   for (const auto& [resource, required] : wanted) {
     DeviceIds ids = pod_devices_.Ids(target.pod, container.name, resource);
     if (container.init && !container.restartable) {
@@ -46,11 +51,11 @@ Status DeviceManager::AllocateContainer(const Target& target, IdsByResource& reu
   return OkStatus();
 }
 
-Status DeviceManager::AllocateResource(const Target& target, const std::string& resource,
-                                       int required, const DeviceIds& reusable) {
+Result<bool> DeviceManager::AllocateResource(const Target& target, const std::string& resource,
+                                             int required, const DeviceIds& reusable) {
   ASSIGN_OR_RETURN(const std::optional<ChoiceInput> input,
                    PrepareChoice(target, resource, required, reusable));
-  if (!input) return OkStatus();
+  if (!input) return false;
 
   PreferFunction prefer;
   if (OffersPreferred(resource)) {
@@ -64,7 +69,7 @@ Status DeviceManager::AllocateResource(const Target& target, const std::string& 
   if (!answer.ok()) return std::move(answer).status();
   Record(target, resource, ids, *std::move(answer));
   changes_.Bump();
-  return OkStatus();
+  return true;
 }
 
 Result<std::optional<ChoiceInput>> DeviceManager::PrepareChoice(const Target& target,
@@ -163,7 +168,7 @@ Result<std::shared_ptr<PluginEndpoint>> DeviceManager::Endpoint(const std::strin
 bool DeviceManager::OffersPreferred(const std::string& resource) const {
   absl::MutexLock lock(&mutex_);
   const Resource* found = resources_.Find(resource);
-  return found != nullptr && found->preferred_available;
+  return found != nullptr && found->options.preferred_available;
 }
 
 void DeviceManager::Reserve(const std::string& resource, const std::string& id) {

@@ -24,6 +24,7 @@ struct CallCounts {
   std::int64_t snapshots = 0;       // ListAndWatch messages
   std::int64_t preferred = 0;
   std::int64_t allocate = 0;
+  std::int64_t pre_start = 0;
   std::int64_t pod_list = 0;  // PodResources, those over the rate limit not included
   std::int64_t pod_get = 0;
   std::int64_t pod_allocatable = 0;
@@ -40,6 +41,12 @@ struct PreferredCall {
 };
 
 struct AllocateCall {
+  std::string resource = {};
+  std::vector<std::string> ids = {};  // in the order sent
+  std::string error = {};             // empty: none
+};
+
+struct PreStartCall {
   std::string resource = {};
   std::vector<std::string> ids = {};  // in the order sent
   std::string error = {};             // empty: none
@@ -76,6 +83,14 @@ class CallLog {
     changes_.Bump();
   }
 
+  void Add(PreStartCall call) {
+    {
+      absl::MutexLock lock(&mutex_);
+      Push(pre_start_, std::move(call));
+    }
+    changes_.Bump();
+  }
+
   [[nodiscard]] CallCounts counts() const {
     absl::MutexLock lock(&mutex_);
     return counts_;
@@ -88,6 +103,10 @@ class CallLog {
   [[nodiscard]] std::vector<AllocateCall> allocate() const {
     absl::MutexLock lock(&mutex_);
     return {allocate_.begin(), allocate_.end()};
+  }
+  [[nodiscard]] std::vector<PreStartCall> pre_start() const {
+    absl::MutexLock lock(&mutex_);
+    return {pre_start_.begin(), pre_start_.end()};
   }
 
  private:
@@ -102,6 +121,7 @@ class CallLog {
   CallCounts counts_ ABSL_GUARDED_BY(mutex_);
   std::deque<PreferredCall> preferred_ ABSL_GUARDED_BY(mutex_);
   std::deque<AllocateCall> allocate_ ABSL_GUARDED_BY(mutex_);
+  std::deque<PreStartCall> pre_start_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace switchyard::sim

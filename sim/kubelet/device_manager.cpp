@@ -5,24 +5,24 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sim/kubelet/checkpoint.h"
 
 namespace switchyard::sim {
 
-DeviceManager::DeviceManager(std::uint64_t seed, absl::Duration grace,
-                             std::function<void()> endpoint_stopped, Clock& clock, Changes& changes,
-                             CallLog& log)
-    : grace_(grace),
+DeviceManager::DeviceManager(DeviceManagerOptions options, std::function<void()> endpoint_stopped,
+                             Clock& clock, Changes& changes, CallLog& log)
+    : options_(std::move(options)),
       endpoint_stopped_(std::move(endpoint_stopped)),
       clock_(clock),
       changes_(changes),
       log_(log),
-      random_(seed) {}
+      random_(options_.seed) {}
 
 void DeviceManager::Connected(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
-                              bool preferred_available) {
+                              PluginOptions options) {
   {
     absl::MutexLock lock(&mutex_);
-    resources_.Connect(resource, std::move(plugin), preferred_available);
+    resources_.Connect(resource, std::move(plugin), options);
   }
   changes_.Bump();
 }
@@ -40,6 +40,7 @@ void DeviceManager::Update(const std::string& resource, const std::vector<Plugin
   {
     absl::MutexLock lock(&mutex_);
     resources_.Update(resource, snapshot);
+    (void)WriteCheckpoint();  // kubelet logs an error of this and goes on
   }
   changes_.Bump();
 }
@@ -50,20 +51,43 @@ absl::Duration DeviceManager::RemoveExpired() {
   {
     absl::MutexLock lock(&mutex_);
     const size_t before = resources_.all().size();
-    next = resources_.RemoveExpired(clock_.Monotonic(), grace_);
+    next = resources_.RemoveExpired(clock_.Monotonic(), options_.grace);
     removed = before - resources_.all().size();
+    if (removed > 0) (void)WriteCheckpoint();
   }
   if (removed > 0) changes_.Bump();
   return next;
 }
 
-void DeviceManager::Restart() {
+Status DeviceManager::Restart() {
+  Result<std::optional<Checkpoint>> read = ReadCheckpoint(options_.checkpoint);
+  if (absl::IsFailedPrecondition(read.status())) return std::move(read).status();
+  Checkpoint known;
+  if (read.ok() && read->has_value()) known = **std::move(read);
+  std::set<std::string> registered;
+  for (const auto& [resource, ids] : known.registered) registered.insert(resource);
   {
     absl::MutexLock lock(&mutex_);
-    resources_.ForgetDevices(clock_.Monotonic());
+    resources_.Restore(registered, clock_.Monotonic());
+    pod_devices_ = std::move(known.pods);
     in_use_ = pod_devices_.AllIds();
   }
   changes_.Bump();
+  return OkStatus();
+}
+
+Status DeviceManager::WriteCheckpoint() {
+  Checkpoint checkpoint{.pods = pod_devices_, .registered = {}};
+  for (const auto& [name, resource] : resources_.all()) {
+    if (resource.listed) checkpoint.registered[name] = resource.healthy;
+  }
+  return sim::WriteCheckpoint(options_.checkpoint, checkpoint);
+}
+
+PodUid DeviceManager::LastPod() const {
+  absl::MutexLock lock(&mutex_);
+  const auto& pods = pod_devices_.all();
+  return pods.empty() ? 0 : pods.rbegin()->first;
 }
 
 void DeviceManager::SetActive(PodUid pod, bool active) {

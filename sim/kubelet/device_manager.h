@@ -2,19 +2,24 @@
 #pragma once
 
 // kubelet's device manager: what plugins offer, what is in use, and the admission of a pod's
-// containers. No gRPC: plugins are PluginEndpoints. Any thread, but one admission at a time. The
-// lock is free during calls to a plugin.
+// containers; and what it does before a container starts. No gRPC: plugins are PluginEndpoints. Any
+// thread, but one admission at a time. The lock is free during calls to a plugin.
 //
 // kubelet keeps two records: what was allocated to whom, and, derived from it, which ids are in
 // use. The second is rebuilt from the first whenever the devices of an ended pod are reclaimed; a
 // device that was chosen while its Allocate is still running stands only in the second, so a
 // rebuild at that moment makes it look free, and the next pod can get it too (kubernetes#137534).
 // So here.
+//
+// The first record is kept in the checkpoint, which a restart reads. kubelet writes it with each
+// device list, with each container that was given devices and when a resource is removed; not when
+// it reclaims, so an ended pod's devices come back with a restart, until the next look.
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,24 +38,31 @@
 
 namespace switchyard::sim {
 
+struct DeviceManagerOptions {
+  std::uint64_t seed = 1;
+  absl::Duration grace = absl::Minutes(5);
+  std::string checkpoint = {};  // path of the file; its folder exists once something is registered
+};
+
 class DeviceManager {
  public:
   // `endpoint_stopped`: RemoveExpired has a new deadline; called without a lock held. All
   // references must outlive the manager.
-  DeviceManager(std::uint64_t seed, absl::Duration grace, std::function<void()> endpoint_stopped,
-                Clock& clock, Changes& changes, CallLog& log);
+  DeviceManager(DeviceManagerOptions options, std::function<void()> endpoint_stopped, Clock& clock,
+                Changes& changes, CallLog& log);
 
   // What the plugins' connections report.
   void Connected(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
-                 bool preferred_available);
+                 PluginOptions options);
   void Disconnected(const std::string& resource);
   void Update(const std::string& resource, const std::vector<PluginDevice>& snapshot);
 
   // Removes resources whose plugin is gone for the grace time; how long until the next is due.
   // Handles and Report do so first: they are right at any time of the clock.
   absl::Duration RemoveExpired();
-  // kubelet restarted: allocations stay, devices and what was in flight are forgotten.
-  void Restart();
+  // kubelet starts: it knows what its checkpoint says and nothing else. Without one, or with a
+  // damaged one, it knows nothing; with a real kubelet's, kFailedPrecondition.
+  [[nodiscard]] Status Restart();
 
   // A pod counts as active from before its admission until it ends or is rejected.
   void SetActive(PodUid pod, bool active);
@@ -58,8 +70,20 @@ class DeviceManager {
   void Reclaim();
   // kubelet leaves resources that no plugin ever registered to others.
   [[nodiscard]] bool Handles(const std::string& resource);
-  // Chooses and allocates for every container. The error's message is the one kubelet gives.
-  [[nodiscard]] Status Admit(PodUid pod, const PodSpec& spec);
+  // Chooses and allocates for every container, but for those that run: kubelet skips them when it
+  // starts beside running containers. The error's message is the one kubelet gives.
+  [[nodiscard]] Status Admit(PodUid pod, const PodSpec& spec,
+                             const std::set<std::string>& running = {});
+
+  // Before each start of a container: PreStartContainer for each of its resources whose plugin
+  // wants it (a resource that no plugin has registered since kubelet's start wants nothing). True:
+  // nothing is recorded for one of them, so Reallocate. Any thread.
+  [[nodiscard]] Result<bool> PreStart(PodUid pod, const ContainerSpec& container);
+  // As an admission, of one container.
+  [[nodiscard]] Status Reallocate(PodUid pod, const PodSpec& spec, const ContainerSpec& container);
+
+  // The greatest of the recorded pods; 0 if there is none.
+  [[nodiscard]] PodUid LastPod() const;
 
   [[nodiscard]] std::vector<Allocation> Allocations(PodUid pod, const std::string& container) const;
   [[nodiscard]] std::map<std::string, ResourceReport> Report();
@@ -71,8 +95,9 @@ class DeviceManager {
     const ContainerSpec& container;
   };
   Status AllocateContainer(const Target& target, IdsByResource& reusable);
-  Status AllocateResource(const Target& target, const std::string& resource, int required,
-                          const DeviceIds& reusable);
+  // Whether it has new devices.
+  Result<bool> AllocateResource(const Target& target, const std::string& resource, int required,
+                                const DeviceIds& reusable);
   // nullopt: the container already has its devices.
   Result<std::optional<ChoiceInput>> PrepareChoice(const Target& target,
                                                    const std::string& resource, int required,
@@ -81,6 +106,9 @@ class DeviceManager {
                                                  const PreferredRequest& request);
   Result<AllocateAnswer> CallAllocate(const std::string& resource,
                                       const std::vector<std::string>& ids);
+  Status PreStartResource(PodUid pod, const ContainerSpec& container, const std::string& resource);
+  // Under the lock, so that who sees a change finds it in the file too.
+  Status WriteCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The endpoint to call; an error if it is stopped.
   Result<std::shared_ptr<PluginEndpoint>> Endpoint(const std::string& resource) const;
   bool OffersPreferred(const std::string& resource) const;
@@ -88,7 +116,7 @@ class DeviceManager {
   void Record(const Target& target, const std::string& resource, const DeviceIds& ids,
               AllocateAnswer answer);
 
-  const absl::Duration grace_;
+  const DeviceManagerOptions options_;
   const std::function<void()> endpoint_stopped_;
   Clock& clock_;
   Changes& changes_;
@@ -100,6 +128,7 @@ class DeviceManager {
   PodDevices pod_devices_ ABSL_GUARDED_BY(mutex_);
   IdsByResource in_use_ ABSL_GUARDED_BY(mutex_);
   std::set<PodUid> active_ ABSL_GUARDED_BY(mutex_);
+  Random pre_start_random_ ABSL_GUARDED_BY(mutex_){1};
 };
 
 }  // namespace switchyard::sim

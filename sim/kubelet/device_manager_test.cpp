@@ -3,11 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "sim/kubelet/checkpoint.h"
 
 namespace switchyard::sim {
 namespace {
@@ -30,8 +34,24 @@ class ScriptedPlugin final : public PluginEndpoint {
     return std::optional<AllocateAnswer>(AllocateAnswer());
   }
 
+  Status PreStartContainer(const std::vector<std::string>& ids) override {
+    return on_pre_start ? on_pre_start(ids) : OkStatus();
+  }
+
   std::function<Result<std::vector<std::string>>(const PreferredRequest&)> on_prefer;
+  std::function<Status(const std::vector<std::string>&)> on_pre_start;
   std::function<Result<std::optional<AllocateAnswer>>(const std::vector<std::string>&)> on_allocate;
+};
+
+struct TempFolder {
+  TempFolder() {
+    std::string name = "/tmp/sim-manager-XXXXXX";
+    path = ::mkdtemp(name.data());
+  }
+  ~TempFolder() { std::filesystem::remove_all(path); }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  std::string path;
 };
 
 ContainerSpec Container(const std::string& name, int gpus) {
@@ -40,8 +60,12 @@ ContainerSpec Container(const std::string& name, int gpus) {
 
 class DeviceManagerTest : public ::testing::Test {
  protected:
+  static constexpr PluginOptions kPreferred = {.preferred_available = true};
+  static constexpr PluginOptions kPreStart = {.preferred_available = true,
+                                              .pre_start_required = true};
+
   DeviceManagerTest() {
-    manager_.Connected("v/gpu", plugin_, true);
+    manager_.Connected("v/gpu", plugin_, kPreferred);
     SendDevices({"a", "b", "c", "d"});
   }
   void SendDevices(const std::vector<std::string>& healthy) {
@@ -77,7 +101,12 @@ class DeviceManagerTest : public ::testing::Test {
   Changes changes_;
   CallLog log_{changes_};
   int stopped_ = 0;
-  DeviceManager manager_{5, absl::Minutes(5), [this] { ++stopped_; }, clock_, changes_, log_};
+  const TempFolder folder_;
+  DeviceManager manager_{{.seed = 5, .checkpoint = folder_.path + "/checkpoint"},
+                         [this] { ++stopped_; },
+                         clock_,
+                         changes_,
+                         log_};
   std::shared_ptr<ScriptedPlugin> plugin_ = std::make_shared<ScriptedPlugin>();
 };
 
@@ -150,7 +179,7 @@ TEST_F(DeviceManagerTest, AnAnswerWithoutAContainerFailsAndItsDevicesStayInUseUn
   manager_.SetActive(1, false);
   manager_.Reclaim();  // pod 1 never was recorded, so nothing has ended
   EXPECT_THAT(InUse(), SizeIs(2));
-  manager_.Restart();
+  ASSERT_TRUE(manager_.Restart().ok());
   SendDevices({"a", "b", "c", "d"});
   EXPECT_THAT(InUse(), IsEmpty());
 }
@@ -163,7 +192,7 @@ TEST_F(DeviceManagerTest, AnErrorOfGetPreferredAllocationFailsTheAdmission) {
 }
 
 TEST_F(DeviceManagerTest, APluginThatDoesNotOfferAPreferenceIsNotAsked) {
-  manager_.Connected("v/gpu", plugin_, false);
+  manager_.Connected("v/gpu", plugin_, {});
   ASSERT_TRUE(Admit(1, {Container("x", 1)}).ok());
   EXPECT_EQ(log_.counts().preferred, 0);
 }
@@ -191,7 +220,7 @@ TEST_F(DeviceManagerTest, AllocateGetsTheIdsInRandomOrder) {
 
 TEST_F(DeviceManagerTest, TheFirstAnswerOfAContainerWinsOnAConflict) {
   const auto other = std::make_shared<ScriptedPlugin>();
-  manager_.Connected("v/nic", other, true);
+  manager_.Connected("v/nic", other, kPreferred);
   manager_.Update("v/nic", {{"n", "Healthy", {}}});
   std::vector<std::string> order;
   const auto answer = [&](const std::string& who) {
@@ -260,12 +289,12 @@ TEST_F(InFlightTest, AListDuringAllocateChangesNothingIfNoPodHasEnded) {
 
 TEST_F(DeviceManagerTest, ARestartKeepsAllocationsAndForgetsDevices) {
   ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
-  manager_.Restart();
+  ASSERT_TRUE(manager_.Restart().ok());
   EXPECT_TRUE(manager_.Handles("v/gpu"));
   EXPECT_EQ(manager_.Report().at("v/gpu").capacity, 0);
   EXPECT_EQ(Admit(2, {Container("x", 1)}).message(),
             "no healthy devices present; cannot allocate unhealthy devices v/gpu");
-  manager_.Connected("v/gpu", plugin_, true);
+  manager_.Connected("v/gpu", plugin_, kPreferred);
   SendDevices({"a", "b", "c", "d"});
   EXPECT_EQ(InUse(), Held(1, "x"));
   EXPECT_FALSE(Admit(3, {Container("x", 3)}).ok());
@@ -294,12 +323,12 @@ TEST_F(DeviceManagerTest, AStoppedEndpointIsNotCalledEvenIfItsDevicesAreBack) {
   EXPECT_EQ(Admit(1, {Container("x", 1)}).message(),
             "device plugin GetPreferredAllocation rpc failed with err: endpoint v/gpu has been "
             "stopped");
-  manager_.Connected("v/gpu", plugin_, true);
+  manager_.Connected("v/gpu", plugin_, kPreferred);
   EXPECT_EQ(log_.counts().preferred, 0);
 }
 
 TEST_F(DeviceManagerTest, AResourceIsHandledOnceListedAndNoLongerOnceRemoved) {
-  manager_.Connected("v/new", plugin_, true);
+  manager_.Connected("v/new", plugin_, kPreferred);
   EXPECT_FALSE(manager_.Handles("v/new"));
   manager_.Update("v/new", {});
   EXPECT_TRUE(manager_.Handles("v/new"));
@@ -308,11 +337,121 @@ TEST_F(DeviceManagerTest, AResourceIsHandledOnceListedAndNoLongerOnceRemoved) {
   manager_.Disconnected("v/gpu");
   clock_.Advance(absl::Minutes(5));
   EXPECT_FALSE(manager_.Handles("v/new"));
-  manager_.Connected("v/gpu", plugin_, true);
+  manager_.Connected("v/gpu", plugin_, kPreferred);
   SendDevices({"a"});
   manager_.Disconnected("v/gpu");
   clock_.Advance(absl::Minutes(5));
   EXPECT_THAT(manager_.Report(), IsEmpty());
+}
+
+class PreStartTest : public DeviceManagerTest {
+ protected:
+  PreStartTest() { manager_.Connected("v/gpu", plugin_, kPreStart); }
+};
+
+TEST_F(PreStartTest, EachStartAsksForTheDevicesThatWereAllocated) {
+  ASSERT_TRUE(Admit(1, {Container("x", 2), Container("y", 1)}).ok());
+  EXPECT_EQ(log_.counts().pre_start, 0) << "admission is no start";
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(manager_.PreStart(1, Container("x", 2)).value());
+  ASSERT_THAT(log_.pre_start(), SizeIs(2));
+  const std::vector<std::string> ids = log_.pre_start()[1].ids;
+  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()), Held(1, "x"));
+  EXPECT_EQ(log_.counts().allocate, 2);
+}
+
+TEST_F(PreStartTest, ARefusalIsTheStartsErrorInKubeletsWords) {
+  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
+  plugin_->on_pre_start = [](const auto&) { return absl::UnavailableError("not active"); };
+  EXPECT_EQ(manager_.PreStart(1, Container("x", 2)).status().message(),
+            "device plugin PreStartContainer rpc failed with err: not active");
+  EXPECT_EQ(log_.pre_start().at(0).error, "not active");
+  manager_.Disconnected("v/gpu");
+  EXPECT_EQ(manager_.PreStart(1, Container("x", 2)).status().message(),
+            "device plugin PreStartContainer rpc failed with err: endpoint v/gpu has been stopped");
+}
+
+TEST_F(PreStartTest, APluginThatWantsNoneIsNotAsked) {
+  manager_.Connected("v/gpu", plugin_, kPreferred);
+  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
+  EXPECT_FALSE(manager_.PreStart(1, Container("x", 2)).value());
+  EXPECT_EQ(log_.counts().pre_start, 0);
+}
+
+// kubelet knows the options of a plugin from its registration only.
+TEST_F(PreStartTest, APluginThatIsNotBackSinceARestartIsNotAskedAndTheContainerMayStart) {
+  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
+  ASSERT_TRUE(manager_.Restart().ok());
+  EXPECT_FALSE(manager_.PreStart(1, Container("x", 2)).value());
+  EXPECT_EQ(log_.counts().pre_start, 0);
+}
+
+TEST_F(PreStartTest, WithoutARecordTheStartFailsForEverOrIsAllocatedAnew) {
+  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
+  std::filesystem::remove(folder_.path + "/checkpoint");
+  ASSERT_TRUE(manager_.Restart().ok());
+  manager_.Connected("v/gpu", plugin_, kPreStart);
+  SendDevices({"a", "b", "c", "d"});
+  EXPECT_EQ(manager_.PreStart(1, Container("x", 2)).status().message(),
+            "no devices found allocated in local cache for pod "
+            "00000000-0000-4000-8000-000000000001, container x, resource v/gpu");
+  EXPECT_EQ(log_.counts().pre_start, 0);
+
+  manager_.Connected("v/gpu", plugin_, kPreferred);
+  EXPECT_TRUE(manager_.PreStart(1, Container("x", 2)).value());
+  PodSpec spec;
+  spec.containers = {Container("x", 2)};
+  ASSERT_TRUE(manager_.Reallocate(1, spec, spec.containers[0]).ok());
+  EXPECT_THAT(Held(1, "x"), SizeIs(2));
+  EXPECT_FALSE(manager_.PreStart(1, Container("x", 2)).value());
+}
+
+TEST_F(DeviceManagerTest, TheCheckpointIsWrittenWithEachListAndEachAdmittedContainer) {
+  const auto written = [this] { return ReadCheckpoint(folder_.path + "/checkpoint")->value(); };
+  EXPECT_THAT(written().registered.at("v/gpu"), UnorderedElementsAre("a", "b", "c", "d"));
+  SendDevices({"a", "b", "c"});
+  EXPECT_THAT(written().registered.at("v/gpu"), SizeIs(3));
+  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
+  EXPECT_EQ(written().pods.Ids(1, "x", "v/gpu"), Held(1, "x"));
+
+  manager_.SetActive(1, false);
+  manager_.Reclaim();
+  EXPECT_THAT(written().pods.pods(), ElementsAre(1)) << "reclaiming writes nothing";
+  ASSERT_TRUE(manager_.Restart().ok());
+  EXPECT_THAT(Held(1, "x"), SizeIs(2)) << "so an ended pod's devices come back";
+  manager_.Reclaim();
+  EXPECT_THAT(Held(1, "x"), IsEmpty());
+
+  manager_.Disconnected("v/gpu");
+  clock_.Advance(absl::Minutes(5));
+  (void)manager_.RemoveExpired();
+  EXPECT_THAT(written().registered, IsEmpty());
+}
+
+TEST_F(DeviceManagerTest, AnAdmissionWhoseCheckpointCantBeWrittenFails) {
+  std::filesystem::remove_all(folder_.path);
+  EXPECT_THAT(std::string(Admit(1, {Container("x", 2)}).message()),
+              ::testing::HasSubstr("checkpoint"));
+}
+
+TEST_F(DeviceManagerTest, ADamagedCheckpointIsNoneAndARealKubeletsIsRefused) {
+  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
+  const std::string path = folder_.path + "/checkpoint";
+  std::filesystem::resize_file(path, 20);
+  ASSERT_TRUE(manager_.Restart().ok());
+  EXPECT_FALSE(manager_.Handles("v/gpu"));
+  EXPECT_THAT(Held(1, "x"), IsEmpty());
+  std::ofstream(path)
+      << R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":7})";
+  EXPECT_TRUE(absl::IsFailedPrecondition(manager_.Restart()));
+}
+
+TEST_F(DeviceManagerTest, ARunningContainerIsAdmittedAgainWithoutALook) {
+  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
+  ASSERT_TRUE(manager_.Restart().ok());
+  PodSpec spec;
+  spec.containers = {Container("x", 2)};
+  EXPECT_FALSE(manager_.Admit(1, spec).ok());
+  EXPECT_TRUE(manager_.Admit(1, spec, {"x"}).ok());
 }
 
 }  // namespace

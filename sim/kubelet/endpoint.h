@@ -2,7 +2,8 @@
 #pragma once
 
 // A device plugin as the device manager calls it: gRPC in the simulator, a fake in its tests. Calls
-// block as long as the plugin does (kubelet sets no deadline) and come from one thread at a time.
+// block as long as the plugin does: kubelet sets no deadline, but for PreStartContainer's. They
+// come from one thread at a time, but for PreStartContainer.
 
 #include <map>
 #include <optional>
@@ -19,6 +20,12 @@ struct PluginDevice {
   std::string id = {};
   std::string health = {};           // anything but "Healthy" counts as unhealthy
   std::vector<int> numa_nodes = {};  // empty: no topology
+};
+
+// What GetDevicePluginOptions says.
+struct PluginOptions {
+  bool preferred_available = false;
+  bool pre_start_required = false;
 };
 
 struct PreferredRequest {
@@ -46,6 +53,8 @@ class PluginEndpoint {
       const PreferredRequest& request) = 0;
   // nullopt: the response held no container response.
   virtual Result<std::optional<AllocateAnswer>> Allocate(const std::vector<std::string>& ids) = 0;
+  // Any thread.
+  virtual Status PreStartContainer(const std::vector<std::string>& ids) = 0;
 };
 
 }  // namespace switchyard::sim

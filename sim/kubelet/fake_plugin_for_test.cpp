@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "k8s_deviceplugin_v1beta1.grpc.pb.h"
+#include "sim/kubelet/answer_message.h"
 
 namespace switchyard::sim {
 namespace {
@@ -78,6 +79,7 @@ class FakePlugin::Service final : public v1beta1::DevicePlugin::Service {
   grpc::Status GetDevicePluginOptions(grpc::ServerContext* context, const v1beta1::Empty*,
                                       v1beta1::DevicePluginOptions* response) override {
     response->set_get_preferred_allocation_available(behaviour_.preferred_available);
+    response->set_pre_start_required(behaviour_.pre_start_required);
     const grpc::string_ref authority = context->ExperimentalGetAuthority();
     absl::MutexLock lock(&mutex_);
     authority_.assign(authority.data(), authority.size());
@@ -95,7 +97,7 @@ class FakePlugin::Service final : public v1beta1::DevicePlugin::Service {
         continue;
       }
       sent = version_;
-      writer->Write(ToMessage(snapshot_));
+      writer->Write(ToList(snapshot_));
     }
     return grpc::Status::OK;
   }
@@ -122,12 +124,20 @@ class FakePlugin::Service final : public v1beta1::DevicePlugin::Service {
     Result<std::optional<AllocateAnswer>> answer = AllocateAnswer();
     if (behaviour_.allocate) answer = behaviour_.allocate({ids.begin(), ids.end()});
     if (!answer.ok()) return ToGrpc(answer.status());
-    if (*answer) Fill(**answer, *response->add_container_responses());
+    if (*answer) ToMessage(**answer, *response->add_container_responses());
     return grpc::Status::OK;
   }
 
+  grpc::Status PreStartContainer(grpc::ServerContext*,
+                                 const v1beta1::PreStartContainerRequest* request,
+                                 v1beta1::PreStartContainerResponse*) override {
+    if (!behaviour_.pre_start) return grpc::Status::OK;
+    return ToGrpc(
+        behaviour_.pre_start({request->devices_ids().begin(), request->devices_ids().end()}));
+  }
+
  private:
-  static v1beta1::ListAndWatchResponse ToMessage(const std::vector<PluginDevice>& snapshot) {
+  static v1beta1::ListAndWatchResponse ToList(const std::vector<PluginDevice>& snapshot) {
     v1beta1::ListAndWatchResponse message;
     for (const PluginDevice& device : snapshot) {
       v1beta1::Device& out = *message.add_devices();
@@ -136,24 +146,6 @@ class FakePlugin::Service final : public v1beta1::DevicePlugin::Service {
       for (const int node : device.numa_nodes) out.mutable_topology()->add_nodes()->set_id(node);
     }
     return message;
-  }
-
-  static void Fill(const AllocateAnswer& answer, v1beta1::ContainerAllocateResponse& out) {
-    out.mutable_envs()->insert(answer.envs.begin(), answer.envs.end());
-    out.mutable_annotations()->insert(answer.annotations.begin(), answer.annotations.end());
-    for (const DeviceNode& node : answer.nodes) {
-      v1beta1::DeviceSpec& spec = *out.add_devices();
-      spec.set_container_path(node.container_path);
-      spec.set_host_path(node.host_path);
-      spec.set_permissions(node.permissions);
-    }
-    for (const ContainerMount& mount : answer.mounts) {
-      v1beta1::Mount& spec = *out.add_mounts();
-      spec.set_container_path(mount.container_path);
-      spec.set_host_path(mount.host_path);
-      spec.set_read_only(mount.read_only);
-    }
-    for (const std::string& name : answer.cdi_devices) out.add_cdi_devices()->set_name(name);
   }
 
   const std::string folder_;

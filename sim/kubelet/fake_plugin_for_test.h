@@ -23,6 +23,9 @@ class FakePlugin {
     // Null: an empty container response.
     std::function<Result<std::optional<AllocateAnswer>>(const std::vector<std::string>&)> allocate =
         {};
+    bool pre_start_required = false;
+    // Null: fine.
+    std::function<Status(const std::vector<std::string>&)> pre_start = {};
   };
 
   // Serves on <folder>/<socket_name>.

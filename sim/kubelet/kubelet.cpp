@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/kubelet/kubelet.h"
 
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -10,6 +13,8 @@
 #include "base/files.h"
 #include "base/worker.h"
 #include "sim/kubelet/changes.h"
+#include "sim/kubelet/checkpoint.h"
+#include "sim/kubelet/container_starts.h"
 #include "sim/kubelet/device_manager.h"
 #include "sim/kubelet/faults.h"
 #include "sim/kubelet/plugin_registry.h"
@@ -27,6 +32,10 @@ PodStatus Rejected(absl::string_view reason, absl::string_view message) {
           .containers = {}};
 }
 
+Status NoActivePod(const PodTable::Name& name) {
+  return absl::NotFoundError(absl::StrCat("there is no active pod ", name.first, "/", name.second));
+}
+
 }  // namespace
 
 class Kubelet::Impl final : public PodResourcesSource {
@@ -36,15 +45,22 @@ class Kubelet::Impl final : public PodResourcesSource {
         clock_(options_.clock != nullptr ? *options_.clock : real_clock_),
         log_(changes_),
         manager_(
-            options_.seed, options_.endpoint_grace, [this] { expiry_->Poke(); }, clock_, changes_,
-            log_) {}
+            {.seed = options_.seed,
+             .grace = options_.endpoint_grace,
+             .checkpoint = absl::StrCat(options_.device_plugins_folder, "/", kCheckpointFile)},
+            [this] { expiry_->Poke(); }, clock_, changes_, log_),
+        container_starts_(manager_, pods_, admission_, changes_) {}
   ~Impl() override { Stop(); }
 
   Status Start();
   void Stop();
+  void EndContainers() { pods_.Reboot(); }
 
   PodStatus AddPod(const PodSpec& spec);
   Result<PodStatus> ReadmitPod(const PodTable::Name& name);
+  Result<PodStatus> RestartContainers(const PodTable::Name& name);
+  void RetryStarts() { container_starts_.StartAll(); }
+  Status LoseCheckpoint();
   bool RemovePod(const PodTable::Name& name);
   std::vector<PodReport> Pods() const;
 
@@ -59,7 +75,9 @@ class Kubelet::Impl final : public PodResourcesSource {
 
  private:
   Status StartServers();
-  PodStatus Admit(const PodRecord& pod);
+  PodStatus AdmitNew(const PodSpec& spec);
+  Result<PodStatus> AdmitAgain(const PodTable::Name& name);
+  PodStatus Admit(const PodRecord& pod, bool again);
   PodView View(const PodRecord& pod) const;
 
   const KubeletOptions options_;
@@ -70,7 +88,8 @@ class Kubelet::Impl final : public PodResourcesSource {
   Faults faults_;
   DeviceManager manager_;
   PodTable pods_;
-  absl::Mutex admission_;                  // one pod at a time
+  absl::Mutex admission_;  // one pod at a time
+  ContainerStarts container_starts_;
   std::atomic<std::uint64_t> starts_ = 0;  // which start this is; 0: stopped
   std::uint64_t last_start_ = 0;
 
@@ -79,20 +98,30 @@ class Kubelet::Impl final : public PodResourcesSource {
   std::unique_ptr<PluginRegistry> registry_;
   std::unique_ptr<RegistrationServer> registration_;
   std::unique_ptr<PodResourcesServer> pod_resources_;
+  std::unique_ptr<Worker> retries_;
 };
 
 Status Kubelet::Impl::Start() {
   if (registry_ != nullptr) return absl::FailedPreconditionError("kubelet is started already");
-  manager_.Restart();
+  RETURN_IF_ERROR(Annotate(manager_.Restart(), "starting the simulated kubelet"));
+  pods_.SkipUids(manager_.LastPod());
   faults_.SetStopping(false);
   expiry_ =
       std::make_unique<Worker>("sim-expiry", clock_, [this] { return manager_.RemoveExpired(); });
   registry_ = std::make_unique<PluginRegistry>(
-      PluginRegistry::Options{options_.dial_timeout, options_.plugins_by_name_only}, manager_,
-      log_);
+      PluginRegistry::Options{options_.dial_timeout, options_.pre_start_timeout,
+                              options_.plugins_by_name_only},
+      manager_, log_);
   starts_ = ++last_start_;
   const Status status = StartServers();
-  if (!status.ok()) Stop();
+  if (status.ok()) {
+    retries_ = std::make_unique<Worker>("sim-starts", clock_, [this, first = true]() mutable {
+      if (!std::exchange(first, false)) RetryStarts();
+      return options_.start_retry;
+    });
+  } else {
+    Stop();
+  }
   changes_.Bump();
   return Annotate(status, "starting the simulated kubelet");
 }
@@ -117,6 +146,7 @@ void Kubelet::Impl::Stop() {
   starts_ = 0;
   faults_.SetStopping(true);
   registry_->Close();  // before the servers: Register may be waiting for a plugin
+  retries_.reset();
   pod_resources_.reset();
   registration_.reset();
   registry_.reset();
@@ -128,6 +158,14 @@ PodStatus Kubelet::Impl::AddPod(const PodSpec& spec) {
   if (const std::optional<std::string> problem = FindProblem(spec)) {
     return Rejected("Invalid", *problem);
   }
+  PodStatus status = AdmitNew(spec);
+  if (!status.admitted) return status;
+  container_starts_.Start({spec.ns, spec.name});
+  const std::optional<PodRecord> pod = pods_.Find({spec.ns, spec.name});
+  return pod ? pod->status : status;  // none: removed meanwhile
+}
+
+PodStatus Kubelet::Impl::AdmitNew(const PodSpec& spec) {
   const PodStatus stopped = Rejected("KubeletStopped", "kubelet is not running; add the pod again");
   absl::MutexLock one_at_a_time(&admission_);
   const std::uint64_t start = starts_;
@@ -136,7 +174,7 @@ PodStatus Kubelet::Impl::AddPod(const PodSpec& spec) {
   if (!pod) {
     return Rejected("AlreadyExists", absl::StrCat("there is a pod ", spec.ns, "/", spec.name));
   }
-  const PodStatus status = Admit(*pod);
+  PodStatus status = Admit(*pod, /*again=*/false);
   if (!status.admitted && start != starts_) {
     pods_.Forget({spec.ns, spec.name});
     changes_.Bump();
@@ -148,19 +186,46 @@ PodStatus Kubelet::Impl::AddPod(const PodSpec& spec) {
 }
 
 Result<PodStatus> Kubelet::Impl::ReadmitPod(const PodTable::Name& name) {
-  absl::MutexLock one_at_a_time(&admission_);
+  ASSIGN_OR_RETURN(PodStatus status, AdmitAgain(name));
+  if (!status.admitted) return status;
+  container_starts_.Start(name);
   const std::optional<PodRecord> pod = pods_.Find(name);
-  if (!pod || !pod->active) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no active pod ", name.first, "/", name.second));
-  }
-  const PodStatus status = Admit(*pod);
+  return pod ? pod->status : status;
+}
+
+Result<PodStatus> Kubelet::Impl::AdmitAgain(const PodTable::Name& name) {
+  absl::MutexLock one_at_a_time(&admission_);
+  if (starts_ == 0) return absl::UnavailableError("kubelet is not running");
+  const std::optional<PodRecord> pod = pods_.Find(name);
+  if (!pod || !pod->active) return NoActivePod(name);
+  const PodStatus status = Admit(*pod, /*again=*/true);
   pods_.Finish(name, status);
   changes_.Bump();
   return status;
 }
 
-PodStatus Kubelet::Impl::Admit(const PodRecord& pod) {
+Result<PodStatus> Kubelet::Impl::RestartContainers(const PodTable::Name& name) {
+  if (starts_ == 0) return absl::UnavailableError("kubelet is not running");
+  const std::optional<PodRecord> pod = pods_.Find(name);
+  if (!pod || !pod->active) return NoActivePod(name);
+  std::vector<ContainerResult> containers = pod->status.containers;
+  for (ContainerResult& container : containers) {
+    if (container.state == ContainerState::kRunning) container.state = ContainerState::kWaiting;
+  }
+  pods_.SetContainers(name, pod->uid, std::move(containers));
+  container_starts_.Start(name);
+  const std::optional<PodRecord> now = pods_.Find(name);
+  if (!now) return NoActivePod(name);
+  return now->status;
+}
+
+Status Kubelet::Impl::LoseCheckpoint() {
+  const std::string path = absl::StrCat(options_.device_plugins_folder, "/", kCheckpointFile);
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return OkStatus();
+  return ErrnoError(errno, absl::StrCat("deleting ", path));
+}
+
+PodStatus Kubelet::Impl::Admit(const PodRecord& pod, bool again) {
   manager_.SetActive(pod.uid, true);
   const auto reject = [&](absl::string_view reason, absl::string_view message) {
     manager_.SetActive(pod.uid, false);
@@ -168,21 +233,34 @@ PodStatus Kubelet::Impl::Admit(const PodRecord& pod) {
   };
   for (const ContainerSpec& container : pod.spec.containers) {
     for (const auto& [resource, count] : container.resources) {
-      if (count == 0 || manager_.Handles(resource)) continue;
+      // Of a pod that a scheduler placed here long ago kubelet itself overlooks resources that
+      // nobody has registered (removeMissingExtendedResources in its lifecycle/predicate.go).
+      if (again || count == 0 || manager_.Handles(resource)) continue;
       return reject(absl::StrCat("OutOf", resource),
                     absl::StrCat("Node didn't have enough resource: ", resource,
                                  ", requested: ", count, ", used: 0, capacity: 0"));
     }
   }
-  if (const Status status = manager_.Admit(pod.uid, pod.spec); !status.ok()) {
+  // As kubelet while it starts (isContainerAlreadyRunning in its devicemanager/manager.go).
+  std::map<std::string, ContainerResult> running;
+  std::set<std::string> names;
+  for (const ContainerResult& container : pod.status.containers) {
+    if (container.state != ContainerState::kRunning) continue;
+    running[container.name] = container;
+    names.insert(container.name);
+  }
+  if (const Status status = manager_.Admit(pod.uid, pod.spec, names); !status.ok()) {
     return reject(
         "UnexpectedAdmissionError",
         absl::StrCat("Allocate failed due to ", status.message(), ", which is unexpected"));
   }
   PodStatus status{.admitted = true};
   for (const ContainerSpec& container : pod.spec.containers) {
+    const auto found = running.find(container.name);
     status.containers.push_back(
-        MergeAnswers(container.name, manager_.Allocations(pod.uid, container.name)));
+        found != running.end()
+            ? found->second
+            : MergeAnswers(container.name, manager_.Allocations(pod.uid, container.name)));
   }
   return status;
 }
@@ -258,6 +336,16 @@ PodStatus Kubelet::AddPod(const PodSpec& spec) { return impl_->AddPod(spec); }
 Result<PodStatus> Kubelet::ReadmitPod(absl::string_view ns, absl::string_view name) {
   return impl_->ReadmitPod({std::string(ns), std::string(name)});
 }
+Status Kubelet::Reboot() {
+  impl_->Stop();
+  impl_->EndContainers();
+  return impl_->Start();
+}
+Result<PodStatus> Kubelet::RestartContainers(absl::string_view ns, absl::string_view name) {
+  return impl_->RestartContainers({std::string(ns), std::string(name)});
+}
+void Kubelet::RetryStarts() { impl_->RetryStarts(); }
+Status Kubelet::LoseCheckpoint() { return impl_->LoseCheckpoint(); }
 bool Kubelet::RemovePod(absl::string_view ns, absl::string_view name) {
   return impl_->RemovePod({std::string(ns), std::string(name)});
 }

@@ -226,7 +226,7 @@ void MakeStaleSocket(const std::string& path) {
 TEST_F(KubeletTest, ARestartDeletesSocketsOnlyAndServesAnew) {
   auto plugin = MakeRegistered({"a", "b"});
   ASSERT_TRUE(AddPod("pod", 1).admitted);
-  std::ofstream(plugins() + "/kubelet_internal_checkpoint") << "{}";
+  std::ofstream(plugins() + "/notes") << "{}";
   std::filesystem::create_directory(plugins() + "/folder.sock");
   MakeStaleSocket(plugins() + "/stale.sock");
 
@@ -234,6 +234,7 @@ TEST_F(KubeletTest, ARestartDeletesSocketsOnlyAndServesAnew) {
   EXPECT_TRUE(std::filesystem::is_socket(plugins() + "/kubelet.sock"));
   EXPECT_FALSE(std::filesystem::exists(plugins() + "/stale.sock"));
   EXPECT_FALSE(std::filesystem::exists(plugins() + "/p.sock"));
+  EXPECT_TRUE(std::filesystem::exists(plugins() + "/notes"));
   EXPECT_TRUE(std::filesystem::exists(plugins() + "/kubelet_internal_checkpoint"));
   EXPECT_TRUE(std::filesystem::exists(plugins() + "/folder.sock"));
 
@@ -245,18 +246,17 @@ TEST_F(KubeletTest, ARestartDeletesSocketsOnlyAndServesAnew) {
   EXPECT_TRUE(AddPod("one", 1).admitted);
 }
 
-TEST_F(KubeletTest, AReadmittedPodNeedsItsDevicesHealthy) {
-  auto plugin = MakeRegistered({"a", "b"});
-  ASSERT_TRUE(AddPod("pod", 2).admitted);
-  const auto again = kubelet_->ReadmitPod("default", "pod");
-  ASSERT_TRUE(again.ok() && again->admitted);
-  EXPECT_EQ(kubelet_->calls().counts().allocate, 1);
-  EXPECT_FALSE(kubelet_->ReadmitPod("default", "other").ok());
-
-  ASSERT_TRUE(kubelet_->Restart().ok());  // a node reboot: nobody has registered yet
-  const auto early = kubelet_->ReadmitPod("default", "pod");
-  ASSERT_TRUE(early.ok());
-  EXPECT_EQ(early->reason, "UnexpectedAdmissionError");
+TEST_F(KubeletTest, AFolderOfARealKubeletIsLeftAlone) {
+  kubelet_->Stop();
+  const std::string path = plugins() + "/kubelet_internal_checkpoint";
+  const std::string real =
+      R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{"v/gpu":[]}},"Checksum":2413})";
+  std::ofstream(path) << real;
+  const Status status = kubelet_->Start();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr(path));
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), real);
 }
 
 TEST_F(KubeletTest, StopEndsAnAllocateInFlightAndForgetsThatPod) {

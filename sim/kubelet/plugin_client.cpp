@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "k8s_deviceplugin_v1beta1.grpc.pb.h"
+#include "sim/kubelet/answer_message.h"
 
 namespace switchyard::sim {
 namespace {
@@ -78,22 +79,6 @@ std::vector<PluginDevice> ToDevices(const v1beta1::ListAndWatchResponse& respons
   return devices;
 }
 
-AllocateAnswer ToAnswer(const v1beta1::ContainerAllocateResponse& response) {
-  AllocateAnswer answer;
-  answer.envs.insert(response.envs().begin(), response.envs().end());
-  answer.annotations.insert(response.annotations().begin(), response.annotations().end());
-  for (const v1beta1::DeviceSpec& node : response.devices()) {
-    answer.nodes.push_back({node.container_path(), node.host_path(), node.permissions()});
-  }
-  for (const v1beta1::Mount& mount : response.mounts()) {
-    answer.mounts.push_back({mount.container_path(), mount.host_path(), mount.read_only()});
-  }
-  for (const v1beta1::CDIDevice& device : response.cdi_devices()) {
-    answer.cdi_devices.push_back(device.name());
-  }
-  return answer;
-}
-
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& socket_path) {
   grpc::ChannelArguments arguments;
   arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
@@ -114,9 +99,11 @@ struct PluginClient::Connection {
   OpenCalls calls;
 };
 
-PluginClient::PluginClient(std::string resource, std::string socket_path, CallLog& log)
+PluginClient::PluginClient(std::string resource, std::string socket_path,
+                           absl::Duration pre_start_timeout, CallLog& log)
     : resource_(std::move(resource)),
       socket_path_(std::move(socket_path)),
+      pre_start_timeout_(pre_start_timeout),
       log_(log),
       connection_(std::make_unique<Connection>(socket_path_)) {}
 
@@ -131,14 +118,15 @@ Status PluginClient::Dial(absl::Duration timeout) {
                                              absl::FormatDuration(timeout)));
 }
 
-Result<bool> PluginClient::GetOptions() {
+Result<PluginOptions> PluginClient::GetOptions() {
   log_.Count(&CallCounts::options);
   Call call(connection_->calls);
   v1beta1::DevicePluginOptions options;
   RETURN_IF_ERROR(Annotate(FromGrpc(connection_->plugin.GetDevicePluginOptions(
                                call.context(), v1beta1::Empty(), &options)),
                            "failed to get device plugin options"));
-  return options.get_preferred_allocation_available();
+  return PluginOptions{.preferred_available = options.get_preferred_allocation_available(),
+                       .pre_start_required = options.pre_start_required()};
 }
 
 void PluginClient::RunStream(
@@ -181,6 +169,16 @@ Result<std::optional<AllocateAnswer>> PluginClient::Allocate(const std::vector<s
   RETURN_IF_ERROR(FromGrpc(connection_->plugin.Allocate(call.context(), wire, &response)));
   if (response.container_responses().empty()) return std::optional<AllocateAnswer>();
   return std::optional<AllocateAnswer>(ToAnswer(response.container_responses(0)));
+}
+
+Status PluginClient::PreStartContainer(const std::vector<std::string>& ids) {
+  v1beta1::PreStartContainerRequest wire;
+  wire.mutable_devices_ids()->Add(ids.begin(), ids.end());
+
+  Call call(connection_->calls);
+  call.context()->set_deadline(absl::ToChronoTime(absl::Now() + pre_start_timeout_));
+  v1beta1::PreStartContainerResponse response;
+  return FromGrpc(connection_->plugin.PreStartContainer(call.context(), wire, &response));
 }
 
 void PluginClient::Close() { connection_->calls.Close(); }

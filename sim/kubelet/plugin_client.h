@@ -19,17 +19,20 @@ namespace switchyard::sim {
 
 class PluginClient final : public PluginEndpoint {
  public:
-  PluginClient(std::string resource, std::string socket_path, CallLog& log);
+  // The deadline of PreStartContainer is real time.
+  PluginClient(std::string resource, std::string socket_path, absl::Duration pre_start_timeout,
+               CallLog& log);
   ~PluginClient() override;
 
   // Waits, trying again, for the plugin to accept the connection; real time.
   [[nodiscard]] Status Dial(absl::Duration timeout);
-  // Whether the plugin offers GetPreferredAllocation. No deadline.
-  [[nodiscard]] Result<bool> GetOptions();
+  // No deadline.
+  [[nodiscard]] Result<PluginOptions> GetOptions();
   // ListAndWatch, once: returns when the stream has ended, for whatever reason.
   void RunStream(const std::function<void(const std::vector<PluginDevice>&)>& snapshot);
   Result<std::vector<std::string>> GetPreferredAllocation(const PreferredRequest& request) override;
   Result<std::optional<AllocateAnswer>> Allocate(const std::vector<std::string>& ids) override;
+  Status PreStartContainer(const std::vector<std::string>& ids) override;
 
   // Ends every call in flight and makes later ones fail; does not wait for them.
   void Close();
@@ -42,6 +45,7 @@ class PluginClient final : public PluginEndpoint {
 
   const std::string resource_;
   const std::string socket_path_;
+  const absl::Duration pre_start_timeout_;
   CallLog& log_;
   std::unique_ptr<Connection> connection_;
 };

@@ -8,7 +8,8 @@ namespace switchyard::sim {
 
 Status PluginRegistry::Connect(const std::string& resource, const std::string& socket_path,
                                bool open_stream) {
-  const auto client = std::make_shared<PluginClient>(resource, socket_path, log_);
+  const auto client =
+      std::make_shared<PluginClient>(resource, socket_path, options_.pre_start_timeout, log_);
   {
     absl::MutexLock lock(&mutex_);
     if (closed_) return absl::UnavailableError("kubelet is stopping");
@@ -20,9 +21,9 @@ Status PluginRegistry::Connect(const std::string& resource, const std::string& s
   }
   Status status = client->Dial(options_.dial_timeout);
   if (status.ok()) {
-    Result<bool> preferred_available = client->GetOptions();
-    status = preferred_available.status();
-    if (status.ok()) manager_.Connected(resource, client, *preferred_available);
+    const Result<PluginOptions> options = client->GetOptions();
+    status = options.status();
+    if (status.ok()) manager_.Connected(resource, client, *options);
   }
   if (!status.ok()) {
     Take(*client);

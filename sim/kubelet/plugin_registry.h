@@ -25,6 +25,7 @@ class PluginRegistry {
  public:
   struct Options {
     absl::Duration dial_timeout;
+    absl::Duration pre_start_timeout;
     bool by_name_only = false;  // KubeletOptions::plugins_by_name_only
   };
   // The references must outlive the registry.

@@ -41,10 +41,19 @@ struct ContainerMount {
   friend bool operator==(const ContainerMount&, const ContainerMount&) = default;
 };
 
+enum class ContainerState {
+  kWaiting,  // to be started
+  kRunning,
+  kExited,  // an init container that has done its work, which here it does at once
+};
+
 // What kubelet would hand to the container runtime: the answers of all resources of a container,
 // merged. On a conflicting key the first answer wins.
 struct ContainerResult {
   std::string name = {};
+  ContainerState state = ContainerState::kWaiting;
+  int starts = 0;            // that succeeded
+  std::string waiting = {};  // why it could not be started: kubelet's message. Tried again
   std::map<std::string, std::vector<std::string>> devices = {};  // resource -> ids, sorted
   std::map<std::string, std::string> envs = {};
   std::map<std::string, std::string> annotations = {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What was allocated to which container, and the plugin's cached answer: kubelet's checkpoint, kept
-// in memory. A pure value without a lock; the device manager owns it.
+// What was allocated to which container, and the plugin's cached answer: what
+// kubelet's checkpoint keeps. A pure value without a lock; the device manager owns it.
 
 #include <cstdint>
 #include <map>
@@ -41,11 +41,14 @@ class PodDevices {
   [[nodiscard]] std::set<std::string> Ids(PodUid pod, const std::string& container,
                                           const std::string& resource) const;
   [[nodiscard]] std::set<PodUid> pods() const;
+  // pod -> container -> what was allocated
+  using Containers = std::map<std::string, std::vector<Allocation>>;
+  [[nodiscard]] const std::map<PodUid, Containers>& all() const { return pods_; }
   // Every id, by resource: what "in use" is rebuilt from.
   [[nodiscard]] IdsByResource AllIds() const;
 
  private:
-  std::map<PodUid, std::map<std::string, std::vector<Allocation>>> pods_;
+  std::map<PodUid, Containers> pods_;
 };
 
 // The answers of all resources of one container as the container runtime would get them.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/kubelet/pod_table.h"
 
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +17,7 @@ std::optional<PodRecord> PodTable::Begin(const PodSpec& spec) {
   absl::MutexLock lock(&mutex_);
   PodRecord& pod = pods_[{spec.ns, spec.name}];
   if (pod.uid != 0 && pod.active) return std::nullopt;
-  pod = {.uid = ++last_uid_, .spec = spec, .status = {}, .active = true};
+  pod = {.uid = ++last_uid_, .spec = spec, .status = {}, .active = true, .rebooted = false};
   pod.status.reason = kPending;
   return pod;
 }
@@ -27,6 +28,35 @@ void PodTable::Finish(const Name& name, const PodStatus& status) {
   if (found == pods_.end()) return;
   found->second.status = status;
   found->second.active = status.admitted;
+  found->second.rebooted = false;
+}
+
+void PodTable::SetContainers(const Name& name, PodUid uid,
+                             std::vector<ContainerResult> containers) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = pods_.find(name);
+  if (found == pods_.end() || found->second.uid != uid || !found->second.active ||
+      found->second.rebooted) {
+    return;
+  }
+  found->second.status.containers = std::move(containers);
+}
+
+void PodTable::Reboot() {
+  absl::MutexLock lock(&mutex_);
+  for (auto& [name, pod] : pods_) {
+    if (!pod.active) continue;
+    pod.rebooted = true;
+    for (ContainerResult& container : pod.status.containers) {
+      container.state = ContainerState::kWaiting;
+      container.waiting = "the node was restarted";
+    }
+  }
+}
+
+void PodTable::SkipUids(PodUid uid) {
+  absl::MutexLock lock(&mutex_);
+  last_uid_ = std::max(last_uid_, uid);
 }
 
 std::optional<PodRecord> PodTable::Remove(const Name& name) {

@@ -20,7 +20,8 @@ struct PodRecord {
   PodUid uid = 0;
   PodSpec spec;
   PodStatus status;
-  bool active = true;  // false: Failed
+  bool active = true;     // false: Failed
+  bool rebooted = false;  // the node has restarted since: its containers wait for an admission
 };
 
 class PodTable {
@@ -32,6 +33,13 @@ class PodTable {
   std::optional<PodRecord> Begin(const PodSpec& spec);
   // The end of an admission; not active means Failed.
   void Finish(const Name& name, const PodStatus& status);
+  // What became of its containers' starts. Of another pod of the name, or one whose node has
+  // restarted meanwhile, nothing is changed.
+  void SetContainers(const Name& name, PodUid uid, std::vector<ContainerResult> containers);
+  // The node restarts: no container runs any more.
+  void Reboot();
+  // Uids given from now on are greater than `uid`.
+  void SkipUids(PodUid uid);
   // Waits for the end of its admission; what it was, or nullopt if there is none.
   std::optional<PodRecord> Remove(const Name& name);
   // As Remove, but of a pod under admission and without waiting.

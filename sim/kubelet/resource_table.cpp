@@ -12,10 +12,10 @@ bool Resource::has_topology() const {
 }
 
 void ResourceTable::Connect(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
-                            bool preferred_available) {
+                            PluginOptions options) {
   Resource& it = resources_[resource];
   it.plugin = std::move(plugin);
-  it.preferred_available = preferred_available;
+  it.options = options;
   it.stopped_at.reset();
 }
 
@@ -58,15 +58,13 @@ absl::Duration ResourceTable::RemoveExpired(absl::Duration now, absl::Duration g
   return next;
 }
 
-void ResourceTable::ForgetDevices(absl::Duration now) {
-  std::map<std::string, Resource> back;
-  for (const auto& [name, resource] : resources_) {
-    if (!resource.listed) continue;
-    Resource& it = back[name];
+void ResourceTable::Restore(const std::set<std::string>& listed, absl::Duration now) {
+  resources_.clear();
+  for (const std::string& name : listed) {
+    Resource& it = resources_[name];
     it.listed = true;
     it.stopped_at = now;
   }
-  resources_ = std::move(back);
 }
 
 const Resource* ResourceTable::Find(const std::string& resource) const {

@@ -18,7 +18,7 @@ namespace switchyard::sim {
 
 struct Resource {
   std::shared_ptr<PluginEndpoint> plugin;  // null after a restart of kubelet: a stopped endpoint
-  bool preferred_available = false;        // from GetDevicePluginOptions
+  PluginOptions options;                   // none of them after a restart of kubelet
   std::optional<absl::Duration> stopped_at;
   bool listed = false;  // a snapshot came, now or before a restart: kubelet knows the resource
   std::map<std::string, PluginDevice> devices;  // the last snapshot
@@ -33,7 +33,7 @@ class ResourceTable {
  public:
   // The newest registration wins. The devices of the one before stay until the first snapshot.
   void Connect(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
-               bool preferred_available);
+               PluginOptions options);
   // All devices become unhealthy and the resource's endpoint is stopped, be it the one whose stream
   // ended or, as in kubelet, a newer one.
   void Disconnect(const std::string& resource, absl::Duration now);
@@ -42,8 +42,9 @@ class ResourceTable {
 
   // Removes what has been stopped for `grace`; returns how long until the next is due.
   absl::Duration RemoveExpired(absl::Duration now, absl::Duration grace);
-  // kubelet restarted: what was listed comes back with no devices and a stopped endpoint.
-  void ForgetDevices(absl::Duration now);
+  // kubelet restarted: all is forgotten, and these come back with no devices and a stopped
+  // endpoint.
+  void Restore(const std::set<std::string>& listed, absl::Duration now);
 
   [[nodiscard]] const Resource* Find(const std::string& resource) const;
   [[nodiscard]] const std::map<std::string, Resource>& all() const { return resources_; }

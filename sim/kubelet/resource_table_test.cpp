@@ -19,12 +19,15 @@ class NoPlugin final : public PluginEndpoint {
   Result<std::optional<AllocateAnswer>> Allocate(const std::vector<std::string>&) override {
     return absl::UnimplementedError("");
   }
+  Status PreStartContainer(const std::vector<std::string>&) override {
+    return absl::UnimplementedError("");
+  }
 };
 
 class ResourceTableTest : public ::testing::Test {
  protected:
   ResourceTableTest() {
-    table_.Connect("v/gpu", std::make_shared<NoPlugin>(), true);
+    table_.Connect("v/gpu", std::make_shared<NoPlugin>(), {.preferred_available = true});
     table_.Update("v/gpu", {{"a", "Healthy", {0}}, {"b", "Unhealthy", {}}, {"c", "Healthy", {}}});
   }
   const Resource& gpu() { return *table_.Find("v/gpu"); }
@@ -67,9 +70,9 @@ TEST_F(ResourceTableTest, AnEndedStreamLeavesUnhealthyDevicesForTheGraceTime) {
 
 TEST_F(ResourceTableTest, ANewRegistrationEndsTheGraceTimeAndKeepsTheOldDevicesUntilItsSnapshot) {
   table_.Disconnect("v/gpu", absl::Seconds(10));
-  table_.Connect("v/gpu", std::make_shared<NoPlugin>(), false);
+  table_.Connect("v/gpu", std::make_shared<NoPlugin>(), {});
   EXPECT_TRUE(gpu().connected());
-  EXPECT_FALSE(gpu().preferred_available);
+  EXPECT_FALSE(gpu().options.preferred_available);
   EXPECT_THAT(gpu().unhealthy, ElementsAre("a", "b", "c"));
   EXPECT_EQ(table_.RemoveExpired(absl::Hours(1), kGrace), absl::InfiniteDuration());
   EXPECT_NE(table_.Find("v/gpu"), nullptr);
@@ -94,14 +97,15 @@ TEST_F(ResourceTableTest, ASnapshotOfARemovedResourceIsRemovedAgain) {
   EXPECT_EQ(table_.Find("v/gpu"), nullptr);
 }
 
-TEST_F(ResourceTableTest, ARestartForgetsDevicesAndKnowsTheResource) {
-  table_.Connect("v/never-listed", std::make_shared<NoPlugin>(), true);
-  table_.ForgetDevices(absl::Seconds(10));
+TEST_F(ResourceTableTest, ARestartKnowsTheResourcesOfTheCheckpointAndNothingOfThem) {
+  table_.Connect("v/other", std::make_shared<NoPlugin>(), {.preferred_available = true});
+  table_.Restore({"v/gpu"}, absl::Seconds(10));
   EXPECT_TRUE(gpu().listed);
+  EXPECT_FALSE(gpu().options.preferred_available);
   EXPECT_FALSE(gpu().connected());
   EXPECT_THAT(gpu().healthy, IsEmpty());
   EXPECT_THAT(gpu().unhealthy, IsEmpty());
-  EXPECT_EQ(table_.Find("v/never-listed"), nullptr);
+  EXPECT_EQ(table_.Find("v/other"), nullptr);
   EXPECT_EQ(table_.RemoveExpired(absl::Seconds(10), kGrace), kGrace);
 }
 

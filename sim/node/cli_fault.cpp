@@ -66,6 +66,8 @@ constexpr Fault kKubeletFaults[] = {
     {"restart", "kubelet.restart", "Stop and start: every socket in its folder is removed"},
     {"stop", "kubelet.stop", "It ends"},
     {"start", "kubelet.start", "It starts"},
+    {"lose-checkpoint", "kubelet.lose-checkpoint",
+     "A restart without its checkpoint: containers run on, and it knows none of their devices"},
     {"fail-register", "kubelet.fail-register", "It refuses the next Register calls", "count", "N",
      true},
     {"withhold-streams", "kubelet.withhold-streams",
@@ -98,12 +100,12 @@ constexpr char kDeviceExamples[] =
 constexpr char kFmExamples[] =
     "Examples:\n"
     "  switchyard-sim fault fm down\n"
+    "  switchyard-sim fault fm restart --warm\n"
     "  switchyard-sim fault fm hang list\n"
     "  switchyard-sim fault fm code 8\n"
-    "  switchyard-sim fault fm restart --warm\n"
+    "  switchyard-sim fault fm no-effect\n"
     "  switchyard-sim fault fm table repeated-id\n"
     "  switchyard-sim fault fm none";
-    "  switchyard-sim fault fm no-effect\n"
 constexpr char kKubeletExamples[] =
     "Examples:\n"
     "  switchyard-sim fault kubelet restart\n"
@@ -174,9 +176,9 @@ void AddFaultCommands(CLI::App& app, CommandLine& line) {
   auto* fm = fault->add_subcommand("fm", "Fabric Manager and its library");
   fm->footer(kFmExamples);
   AddFaults(*fm->fallthrough(), kFmFaults, nullptr, line);
+  AddFabricManagerCalls(*fm, line);
   auto* kubelet = fault->add_subcommand("kubelet", "kubelet");
   kubelet->footer(kKubeletExamples);
-  AddFabricManagerCalls(*fm, line);
   AddFaults(*kubelet->fallthrough(), kKubeletFaults, nullptr, line);
   auto* map = fault->add_subcommand("map", "The module map file");
   map->footer(kMapExamples);

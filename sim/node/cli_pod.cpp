@@ -109,6 +109,16 @@ void AddPod(CLI::App& app, CommandLine& line) {
              PrintPod(line, again));
   });
 
+  auto died = std::make_shared<PodArguments>();
+  auto* restart =
+      AddPodCommand(*pods, "restart", "A pod's containers die and start again: no Allocate", *died);
+  AddOutput(restart, died->output);
+  restart->footer("Example:\n  switchyard-sim pod restart vm-a");
+  restart->callback([died, &line] {
+    line.Ask({{"command", "pod.restart"}, {"name", died->name}, {"namespace", died->ns}},
+             PrintPod(line, died));
+  });
+
   auto listed = std::make_shared<PodArguments>();
   auto* list = pods->add_subcommand("list", "All pods, rejected ones included")->fallthrough();
   AddOutput(list, listed->output);
@@ -144,6 +154,10 @@ void AddFabric(CLI::App& app, CommandLine& line) {
     auto ids = std::make_shared<std::vector<int>>();
     auto* command = fabric->add_subcommand(name, "Partitions by their ids")->fallthrough();
     command->add_option("ID", *ids, "Partition ids")->required();
+    command->footer(absl::StrCat(
+        "Exit code 1 if Fabric Manager refuses; those before that one are done. Example:\n"
+        "  switchyard-sim fabric ",
+        name, " 3 5"));
     command->callback(
         [name, ids, &line] { line.Ask({{"command", absl::StrCat("fm.", name)}, {"ids", *ids}}); });
   }
@@ -154,10 +168,6 @@ void AddFabric(CLI::App& app, CommandLine& line) {
 void AddPodCommands(CLI::App& app, CommandLine& line) {
   AddPod(app, line);
   AddFabric(app, line);
-    command->footer(absl::StrCat(
-        "Exit code 1 if Fabric Manager refuses; those before that one are done. Example:\n"
-        "  switchyard-sim fabric ",
-        name, " 3 5"));
 }
 
 }  // namespace switchyard::sim

@@ -2,6 +2,7 @@
 #include "sim/node/host_files.h"
 
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,6 +19,16 @@ std::string ModuleMapText(const Board& board) {
         absl::StrCat(device.module);
   }
   return map.dump(2) + "\n";
+}
+
+std::string BootIdText(std::uint64_t seed, int boot) {
+  std::seed_seq both{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                     static_cast<std::uint32_t>(boot)};
+  std::mt19937_64 random(both);
+  const std::uint64_t high = random();
+  const std::uint64_t low = random();
+  return absl::StrFormat("%08x-%04x-4%03x-8%03x-%012x\n", high >> 32, (high >> 16) & 0xffff,
+                         high & 0xfff, low >> 52, low & 0xffff'ffff'ffff);
 }
 
 std::string NvmlText(const Board& board, const std::string& host_root) {

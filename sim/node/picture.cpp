@@ -140,6 +140,10 @@ std::string PodPicture(const Json& pod) {
   }
   absl::StrAppend(&text, "admitted\n");
   for (const Json& container : pod["containers"]) {
+    if (container.contains("waiting")) {
+      absl::StrAppend(&text, "  container ", container["name"].get<std::string>(),
+                      " WAITS: ", container["waiting"].get<std::string>(), "\n");
+    }
     for (const auto& [resource, ids] : container["devices"].items()) {
       absl::StrAppend(&text, "  ", resource, ": ",
                       absl::StrJoin(ids.get<std::vector<std::string>>(), ", "), "\n");

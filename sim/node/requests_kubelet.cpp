@@ -12,14 +12,29 @@ using Json = nlohmann::json;
 
 Json Done(std::string what) { return {{"done", std::move(what)}}; }
 
+const char* StateName(ContainerState state) {
+  switch (state) {
+    case ContainerState::kWaiting:
+      return "waiting";
+    case ContainerState::kRunning:
+      return "running";
+    case ContainerState::kExited:
+      return "exited";
+  }
+  return "waiting";
+}
+
 Json ContainerJson(const SimNode& node, const ContainerResult& container) {
   Json json = {{"name", container.name},
+               {"state", StateName(container.state)},
+               {"starts", container.starts},
                {"devices", container.devices},
                {"env", container.envs},
                {"annotations", container.annotations},
                {"cdiDevices", container.cdi_devices},
                {"nodes", Json::array()},
                {"mounts", Json::array()}};
+  if (!container.waiting.empty()) json["waiting"] = container.waiting;
   for (const DeviceNode& device : container.nodes) {
     json["nodes"].push_back({{"hostPath", device.host_path},
                              {"containerPath", device.container_path},
@@ -109,6 +124,13 @@ Result<Json> ReadmitPod(SimNode& node, const Json& request) {
   return PodJson(node, ns, name, status);
 }
 
+Result<Json> RestartPod(SimNode& node, const Json& request) {
+  ASSIGN_OR_RETURN(const std::string name, TextArgument(request, "name"));
+  ASSIGN_OR_RETURN(const std::string ns, NamespaceArgument(request));
+  ASSIGN_OR_RETURN(const PodStatus status, node.kubelet().RestartContainers(ns, name));
+  return PodJson(node, ns, name, status);
+}
+
 Result<Json> ListPods(SimNode& node, const Json&) {
   Json pods = Json::array();
   for (const PodReport& pod : node.kubelet().Pods()) {
@@ -130,6 +152,14 @@ Result<Json> Stop(SimNode& node, const Json&) {
 Result<Json> Restart(SimNode& node, const Json&) {
   RETURN_IF_ERROR(node.kubelet().Restart());
   return Done("kubelet was restarted: it removed every socket in its device-plugins folder");
+}
+
+Result<Json> LoseCheckpoint(SimNode& node, const Json&) {
+  node.kubelet().Stop();
+  RETURN_IF_ERROR(node.kubelet().LoseCheckpoint());
+  RETURN_IF_ERROR(node.kubelet().Start());
+  return Done(
+      "kubelet was restarted without its checkpoint: it knows of no device that a container has");
 }
 
 Result<Json> FailRegister(SimNode& node, const Json& request) {
@@ -157,10 +187,12 @@ void AddKubeletRequests(RequestTable& table) {
   table["pod.add"] = AddPod;
   table["pod.remove"] = RemovePod;
   table["pod.readmit"] = ReadmitPod;
+  table["pod.restart"] = RestartPod;
   table["pod.list"] = ListPods;
   table["kubelet.start"] = Start;
   table["kubelet.stop"] = Stop;
   table["kubelet.restart"] = Restart;
+  table["kubelet.lose-checkpoint"] = LoseCheckpoint;
   table["kubelet.fail-register"] = FailRegister;
   table["kubelet.withhold-streams"] = WithholdStreams;
   table["kubelet.hold-dial-back"] = HoldDialBack(true);

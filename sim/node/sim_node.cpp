@@ -76,6 +76,7 @@ Status SimNode::Build() {
                                     paths_.cdi(), paths_.state(), paths_.run()}) {
     RETURN_IF_ERROR(MakeFolders(folder));
   }
+  RETURN_IF_ERROR(WriteBootId());
   if (!options_.board.empty()) {
     ASSIGN_OR_RETURN(board_, LoadBoard(options_.board, "", options_.seed));
     RETURN_IF_ERROR(SetModuleMap(ModuleMapFile::kGood));
@@ -165,6 +166,12 @@ Status SimNode::SetModuleMap(ModuleMapFile what) {
   return OkStatus();
 }
 
+Status SimNode::WriteBootId() {
+  const std::string folder = absl::StrCat(paths_.host_root(), "/proc/sys/kernel/random");
+  RETURN_IF_ERROR(MakeFolders(folder));
+  return WriteFileAtomically(absl::StrCat(folder, "/boot_id"), BootIdText(options_.seed, ++boots_));
+}
+
 Result<pid_t> SimNode::Hold(const PciAddress& address, const HolderSpec& spec) {
   for (const FunctionState& f : sysfs_->functions()) {
     if (f.spec.address != address || !f.present || !f.vfio.has_value()) continue;
@@ -180,6 +187,7 @@ Result<int> SimNode::EndHolders(const PciAddress& address) { return processes_->
 
 Status SimNode::Reboot() {
   if (has_kubelet()) kubelet_->Stop();
+  RETURN_IF_ERROR(WriteBootId());
   if (has_fm()) fm_->Stop();
   if (has_sysfs()) RETURN_IF_ERROR(processes_->ReleaseAll());
   if (has_sysfs()) RETURN_IF_ERROR(sysfs_->Renumber());
@@ -187,7 +195,7 @@ Status SimNode::Reboot() {
     RETURN_IF_ERROR(fm_->SetActive({}));
     RETURN_IF_ERROR(fm_->Start());
   }
-  return has_kubelet() ? kubelet_->Start() : OkStatus();
+  return has_kubelet() ? kubelet_->Reboot() : OkStatus();
 }
 
 Status SimNode::AdvanceClock(absl::Duration by) {

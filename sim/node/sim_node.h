@@ -92,8 +92,9 @@ class SimNode {
   [[nodiscard]] Result<pid_t> Hold(const PciAddress& address, const HolderSpec& spec = {});
   [[nodiscard]] Result<int> EndHolders(const PciAddress& address);  // how many there were
 
-  // The node restarts: groups and vfio numbers change, Fabric Manager comes up with no active
-  // partition, kubelet starts anew. Pods wait for Kubelet::ReadmitPod; restart the agent before it.
+  // The node restarts: another boot id, groups and vfio numbers change, Fabric Manager comes up
+  // with no active partition, every container is dead, kubelet starts with its checkpoint. Pods
+  // wait for Kubelet::ReadmitPod; restart the agent before it.
   [[nodiscard]] Status Reboot();
 
   // kInvalidArgument for a negative time, kFailedPrecondition if the options brought a clock.
@@ -103,11 +104,13 @@ class SimNode {
   explicit SimNode(SimNodeOptions options);
   [[nodiscard]] Status Build();
   [[nodiscard]] Status BuildSysfs();
+  [[nodiscard]] Status WriteBootId();
   [[nodiscard]] Status CopyLibraries();
 
   const SimNodeOptions options_;
   const NodePaths paths_;
   MovableClock clock_;
+  int boots_ = 0;
   std::optional<Board> board_;
   std::unique_ptr<UeventSender> uevents_;
   std::unique_ptr<SysfsTree> sysfs_;

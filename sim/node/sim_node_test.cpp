@@ -114,6 +114,28 @@ TEST_F(SimNodeTest, ARebootChangesNumbersAndForgetsWhatWasActive) {
   EXPECT_TRUE(std::filesystem::exists(node_->paths().device_plugins() + "/kubelet.sock"));
 }
 
+TEST_F(SimNodeTest, EachBootHasAnIdOfItsOwn) {
+  Make();
+  const std::string path = node_->paths().host_root() + "/proc/sys/kernel/random/boot_id";
+  std::set<std::string> ids = {Read(path)};
+  EXPECT_THAT(*ids.begin(), ::testing::MatchesRegex("[0-9a-f-]{36}\n"));
+  for (int boot = 0; boot < 3; ++boot) {
+    ASSERT_EQ(node_->Reboot(), OkStatus());
+    ids.insert(Read(path));
+  }
+  EXPECT_EQ(ids.size(), 4u);
+}
+
+TEST_F(SimNodeTest, ALostCheckpointIsACommand) {
+  Make();
+  const std::string path = node_->paths().device_plugins() + "/kubelet_internal_checkpoint";
+  ASSERT_EQ(WriteFileAtomically(path, "x"), OkStatus());
+  ASSERT_TRUE(Ask({{"command", "kubelet.lose-checkpoint"}}).ok());
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_TRUE(std::filesystem::exists(node_->paths().device_plugins() + "/kubelet.sock"));
+  EXPECT_TRUE(absl::IsNotFound(Ask({{"command", "pod.restart"}, {"name", "none"}}).status()));
+}
+
 TEST_F(SimNodeTest, BlackwellHasASwitchManagerInsteadOfSwitches) {
   Make({.board = "hgx-b200", .driver = "none"});
   EXPECT_THAT(Read(node_->paths().host_root() + "/sys/bus/pci/devices/0000:05:00.0/vpd"),
@@ -160,8 +182,23 @@ TEST_F(SimNodeTest, FabricFaultsAddUpUntilNone) {
   EXPECT_EQ(faults.latency, absl::Milliseconds(250));
   EXPECT_EQ(faults.table, BrokenTable::kTooManyGpus);
   EXPECT_EQ(faults.hang, FabricManagerFaults::Hang::kList);
+  ASSERT_TRUE(Ask({{"command", "fm.no-effect"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.late"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.hang"}, {"call", "set-activated"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -10}, {"call", "activate"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -8}, {"call", "list"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -5}, {"call", "connect"}}).ok());
+  EXPECT_FALSE(Ask({{"command", "fm.code"}, {"code", -5}, {"call", "reset"}}).ok());
+  const FabricManagerFaults more = node_->fm().faults();
+  EXPECT_TRUE(more.no_effect);
+  EXPECT_TRUE(more.late_changes);
+  EXPECT_EQ(more.hang, FabricManagerFaults::Hang::kSetActivated);
+  EXPECT_EQ(more.change_codes, (std::map<WireCall, fmReturn>{{WireCall::kActivate, -10}}));
+  EXPECT_EQ(more.list_code, -8);
+  EXPECT_EQ(more.connect_code, -5);
   ASSERT_TRUE(Ask({{"command", "fm.none"}}).ok());
   EXPECT_EQ(node_->fm().faults().table, BrokenTable::kNone);
+  EXPECT_TRUE(node_->fm().faults().change_codes.empty());
   ASSERT_TRUE(Ask({{"command", "fm.down"}}).ok());
   EXPECT_THAT(StatusPicture(Status()), HasSubstr("Fabric Manager: DOWN"));
 }
@@ -180,43 +217,6 @@ TEST_F(SimNodeTest, AnOperatorActivatesPartitions) {
   EXPECT_THAT(refused("fm.activate", 99), HasSubstr("answers -1: the board has no such"));
   EXPECT_THAT(refused("fm.deactivate", 3), HasSubstr("answers -4: it is not active"));
   EXPECT_EQ(node_->fm().active(), std::set<int>{5});
-}
-
-TEST_F(SimNodeTest, WrongRequestsAreErrorsThatNameTheArgument) {
-  Make();
-  EXPECT_THAT(Ask({{"command", "fly"}}).status().message(), HasSubstr("fly"));
-  EXPECT_THAT(Ask({{"command", "device.vanish"}}).status().message(), HasSubstr("device"));
-  EXPECT_THAT(Ask({{"command", "device.vanish"}, {"device", "9"}}).status().message(),
-              HasSubstr("no module 9"));
-  ASSERT_TRUE(Ask({{"command", "fm.no-effect"}}).ok());
-  ASSERT_TRUE(Ask({{"command", "fm.late"}}).ok());
-  ASSERT_TRUE(Ask({{"command", "fm.hang"}, {"call", "set-activated"}}).ok());
-  ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -10}, {"call", "activate"}}).ok());
-  ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -8}, {"call", "list"}}).ok());
-  ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -5}, {"call", "connect"}}).ok());
-  EXPECT_FALSE(Ask({{"command", "fm.code"}, {"code", -5}, {"call", "reset"}}).ok());
-  const FabricManagerFaults more = node_->fm().faults();
-  EXPECT_TRUE(more.no_effect);
-  EXPECT_TRUE(more.late_changes);
-  EXPECT_EQ(more.hang, FabricManagerFaults::Hang::kSetActivated);
-  EXPECT_EQ(more.change_codes, (std::map<WireCall, fmReturn>{{WireCall::kActivate, -10}}));
-  EXPECT_EQ(more.list_code, -8);
-  EXPECT_EQ(more.connect_code, -5);
-  EXPECT_THAT(Ask({{"command", "fm.latency"}, {"ms", "1"}}).status().message(), HasSubstr("ms"));
-  EXPECT_THAT(Ask({{"command", "pod.add"}, {"name", "a"}, {"gpus", 1}}).status().message(),
-  EXPECT_TRUE(node_->fm().faults().change_codes.empty());
-              HasSubstr("no device plugin has registered"));
-  EXPECT_FALSE(Ask({{"command", "clock.advance"}, {"ms", -1}}).ok());
-}
-
-TEST_F(SimNodeTest, KubeletsIdsAreAddressesOrNumbers) {
-  Make({.iommufd = true});
-  const std::vector<FunctionState> functions = node_->sysfs().functions();
-  for (const FunctionState& f : functions) {
-    if (!f.vfio.has_value()) continue;
-    const auto by_number = ModuleOfId(*node_, absl::StrCat(*f.vfio));
-    ASSERT_TRUE(by_number.has_value());
-    EXPECT_EQ(node_->AddressOf(*by_number), f.spec.address);
   node_->fm().Stop();
   EXPECT_THAT(refused("fm.activate", 3), HasSubstr("answers -9: it is down"));
 }
@@ -242,6 +242,28 @@ TEST_F(SimNodeTest, AWarmFabricManagerWaitsOnTheClockThatCommandsMove) {
   EXPECT_THAT(Ask({{"command", "fm.deactivate"}, {"ids", {3}}}).status().message(),
               HasSubstr("answers -18: it is not active"));
   EXPECT_FALSE(Ask({{"command", "fm.restart"}, {"kind", "hot"}}).ok());
+}
+
+TEST_F(SimNodeTest, WrongRequestsAreErrorsThatNameTheArgument) {
+  Make();
+  EXPECT_THAT(Ask({{"command", "fly"}}).status().message(), HasSubstr("fly"));
+  EXPECT_THAT(Ask({{"command", "device.vanish"}}).status().message(), HasSubstr("device"));
+  EXPECT_THAT(Ask({{"command", "device.vanish"}, {"device", "9"}}).status().message(),
+              HasSubstr("no module 9"));
+  EXPECT_THAT(Ask({{"command", "fm.latency"}, {"ms", "1"}}).status().message(), HasSubstr("ms"));
+  EXPECT_THAT(Ask({{"command", "pod.add"}, {"name", "a"}, {"gpus", 1}}).status().message(),
+              HasSubstr("no device plugin has registered"));
+  EXPECT_FALSE(Ask({{"command", "clock.advance"}, {"ms", -1}}).ok());
+}
+
+TEST_F(SimNodeTest, KubeletsIdsAreAddressesOrNumbers) {
+  Make({.iommufd = true});
+  const std::vector<FunctionState> functions = node_->sysfs().functions();
+  for (const FunctionState& f : functions) {
+    if (!f.vfio.has_value()) continue;
+    const auto by_number = ModuleOfId(*node_, absl::StrCat(*f.vfio));
+    ASSERT_TRUE(by_number.has_value());
+    EXPECT_EQ(node_->AddressOf(*by_number), f.spec.address);
     EXPECT_EQ(ModuleOfId(*node_, f.spec.address.ToString()), by_number);
   }
   EXPECT_EQ(DescribeModules(*node_, {3, 1}), "modules 1, 3: partition 3");
