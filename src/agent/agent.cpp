@@ -48,7 +48,7 @@ Result<std::unique_ptr<kube::Contract>> MakeContract(const Config& config) {
   naming.nvswitch_alias = config.resources.nvswitch_alias;
   pci::PciIds ids(config.paths.pci_ids);
   if (config.consumer == Consumer::kKubevirt) {
-    return kube::MakeKubevirtContract(std::move(naming), std::move(ids));
+    return kube::MakeKubevirtContract(std::move(naming), std::move(ids), config.fabric.mode);
   }
   return kube::MakeKataContract(std::move(naming), std::move(ids), config.fabric.mode);
 }
@@ -151,7 +151,7 @@ class Agent::Impl {
         kube::PodResourcesClient::Options{
             absl::StrCat(config_.paths.kubelet_root, "/pod-resources/kubelet.sock"),
             absl::Seconds(2)},
-        *catalogue_);
+        *catalogue_, clock_);
     tenancies_->SetAssignmentSource(pod_resources_.get());
     background_ = std::make_unique<Background>(
         config_,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// kubelet's two questions at admission, translated: device ids to addresses, the tenancies asked,
-// the answer in the contract's words. Any thread.
+// kubelet's two questions at admission and the one before a container starts, translated: device
+// ids to addresses, the tenancies asked, the answer in the contract's words. Any thread.
 
 #include "base/event.h"
 #include "base/status.h"
@@ -13,6 +13,7 @@
 namespace v1beta1 {
 class AllocateRequest;
 class AllocateResponse;
+class PreStartContainerRequest;
 class PreferredAllocationRequest;
 class PreferredAllocationResponse;
 }  // namespace v1beta1
@@ -37,5 +38,11 @@ void Prefer(const AdmissionParts& parts, const Resource& resource,
 [[nodiscard]] Status Allocate(const AdmissionParts& parts, const Resource& resource,
                               const v1beta1::AllocateRequest& request,
                               v1beta1::AllocateResponse& response);
+
+// May these devices' container start now? The error's text stands in the container's status, and
+// kubelet asks again (about every 10 s), so it says what is waited for or what to do. kubelet gives
+// up on an answer after 30 s. Events pre_start, pre_start_failed.
+[[nodiscard]] Status PreStart(const AdmissionParts& parts, const Resource& resource,
+                              const v1beta1::PreStartContainerRequest& request);
 
 }  // namespace switchyard::kube

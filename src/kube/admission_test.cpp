@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "kube/testing/plugin_fixture.h"
 
 namespace switchyard::kube {
@@ -275,6 +277,75 @@ TEST_F(KataAdmissionTest, ANumberThatMovedIsRefusedUntilTheNextScan) {
   Scan();
   ASSERT_TRUE(Allocate({{"0"}}).ok());
   EXPECT_EQ(tenancies_->View().busy, fabric::ModuleSet{5});
+}
+
+class PreStartTest : public AdmissionTest {
+ protected:
+  // The contract of enforce; `core` is what answers.
+  void BeginEnforce(tenancy::FabricMode core = tenancy::FabricMode::kOff) {
+    UseKubevirt(tenancy::FabricMode::kEnforce);
+    Begin(core);
+    Connect();
+  }
+  grpc::Status PreStart(const std::vector<std::string>& ids) {
+    v1beta1::PreStartContainerRequest request;
+    for (const std::string& id : ids) request.add_devices_ids(id);
+    grpc::ClientContext context;
+    v1beta1::PreStartContainerResponse response;
+    return stub_->PreStartContainer(&context, request, &response);
+  }
+  bool Required() {
+    grpc::ClientContext context;
+    v1beta1::DevicePluginOptions options;
+    EXPECT_TRUE(stub_->GetDevicePluginOptions(&context, {}, &options).ok());
+    return options.pre_start_required();
+  }
+};
+
+TEST_F(PreStartTest, IsAskedForInEnforceOnly) {
+  BeginEnforce();
+  EXPECT_TRUE(Required());
+}
+
+TEST_F(PreStartTest, IsNotAskedForInAdvise) {
+  BeginAdvise();
+  Connect();
+  EXPECT_FALSE(Required());
+  EXPECT_EQ(PreStart({Address(1)}).error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(PreStartTest, KubeletAsksBeforeTheContainerStarts) {
+  BeginEnforce();
+  const sim::PodStatus status = kubelet_->AddPod(Pod("vm", kH100, 1));
+  ASSERT_TRUE(status.admitted) << status.message;
+  EXPECT_EQ(kubelet_->calls().counts().pre_start, 1);
+  EXPECT_EQ(status.containers.at(0).state, sim::ContainerState::kRunning)
+      << status.containers.at(0).waiting;
+  EXPECT_THAT(EventNames(), Contains("pre_start"));
+}
+
+TEST_F(PreStartTest, TheCoresRefusalIsTheContainersStatus) {
+  BeginEnforce(tenancy::FabricMode::kEnforce);  // which has no Fabric Manager here
+  EventNames();
+  const grpc::Status status = PreStart({Address(1)});
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(status.error_message(), HasSubstr(kH100));
+  const auto events = events_.Take();
+  const auto failed = std::find_if(events.begin(), events.end(),
+                                   [](const Event& e) { return e.name == "pre_start_failed"; });
+  ASSERT_NE(failed, events.end());
+  EXPECT_THAT(status.error_message(), HasSubstr(failed->message));
+}
+
+TEST_F(PreStartTest, AnIdOfNoDeviceIsRefusedAndSaysWhatToDo) {
+  BeginEnforce();
+  EventNames();
+  const grpc::Status status = PreStart({Address(1), "0000:99:00.0"});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("0000:99:00.0"));
+  EXPECT_THAT(status.error_message(), HasSubstr("delete the pod"));
+  EXPECT_THAT(EventNames(), ElementsAre("pre_start_failed"));
+  EXPECT_EQ(PreStart({}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 }  // namespace

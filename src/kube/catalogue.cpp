@@ -50,6 +50,15 @@ std::string WhyUnhealthy(const pci::Inventory& inventory, const RememberedDevice
   return "";
 }
 
+// Why it must not be offered though a VM could take it; empty if it may.
+std::string WhyBlocked(const tenancy::BlockedDevices& blocked, const RememberedDevice& device) {
+  for (const PciAddress& member : device.members) {
+    const auto found = blocked.find(member);
+    if (found != blocked.end()) return found->second;
+  }
+  return "";
+}
+
 template <typename Devices>
 auto* FindDevice(Devices& devices, const PciAddress& address) {
   const auto found = std::find_if(devices.begin(), devices.end(), [&](const OfferedDevice& device) {
@@ -87,7 +96,8 @@ std::shared_ptr<const Offer> Catalogue::Current() const {
   return current_;
 }
 
-std::shared_ptr<const Offer> Catalogue::Update(const pci::Inventory& inventory) {
+std::shared_ptr<const Offer> Catalogue::Update(const pci::Inventory& inventory,
+                                               const tenancy::BlockedDevices& blocked) {
   Remember(inventory);
   const pci::Backend node = NodeBackend();
   // What has its numbers now goes first: a number that was a gone device's may be another's today.
@@ -96,7 +106,7 @@ std::shared_ptr<const Offer> Catalogue::Update(const pci::Inventory& inventory) 
     for (const auto& [address, device] : memory_.devices()) {
       const pci::Device* found = inventory.Find(address);
       if ((found != nullptr && found->self.on_vfio) == present)
-        AddDevice(inventory, device, node, resources);
+        AddDevice(inventory, blocked, device, node, resources);
     }
   }
   auto offer = std::make_shared<Offer>();
@@ -154,8 +164,9 @@ pci::Backend Catalogue::NodeBackend() const {
   return iommufd ? pci::Backend::kIommufd : pci::Backend::kLegacy;
 }
 
-void Catalogue::AddDevice(const pci::Inventory& inventory, const RememberedDevice& device,
-                          pci::Backend node, std::map<std::string, Resource>& resources) {
+void Catalogue::AddDevice(const pci::Inventory& inventory, const tenancy::BlockedDevices& blocked,
+                          const RememberedDevice& device, pci::Backend node,
+                          std::map<std::string, Resource>& resources) {
   const PciAddress& address = device.numbers.address;
   if (!contract_.Offers(device.kind)) return;  // remembered by another contract
   const auto refuse = [&](absl::string_view why) {
@@ -170,6 +181,7 @@ void Catalogue::AddDevice(const pci::Inventory& inventory, const RememberedDevic
     resource.name = name;
     resource.kind = device.kind;
     resource.preferred_available = contract_.PreferredAvailable(device.kind);
+    resource.pre_start_required = contract_.PreStartRequired(device.kind);
     resource.node_backend = node;
   }
   if (resource.kind != device.kind) {
@@ -183,6 +195,7 @@ void Catalogue::AddDevice(const pci::Inventory& inventory, const RememberedDevic
   }
   OfferedDevice offered{*id, address, device.members, false, "", device.numa_node, {}};
   offered.why_unhealthy = WhyUnhealthy(inventory, device);
+  if (offered.why_unhealthy.empty()) offered.why_unhealthy = WhyBlocked(blocked, device);
   offered.healthy = offered.why_unhealthy.empty();
   const pci::Device* found = inventory.Find(address);
   if (found != nullptr) offered.cdi_nodes = contract_.CdiNodes(*found, node);

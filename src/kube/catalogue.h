@@ -22,6 +22,7 @@
 #include "kube/device_memory.h"
 #include "pci/inventory.h"
 #include "store/store.h"
+#include "tenancy/assignments.h"
 
 namespace switchyard::kube {
 
@@ -41,6 +42,7 @@ struct Resource {
   std::string name;  // "nvidia.com/..."
   DeviceKind kind = DeviceKind::kGpu;
   bool preferred_available = false;
+  bool pre_start_required = false;
   pci::Backend node_backend = pci::Backend::kLegacy;
   std::vector<OfferedDevice> devices;  // by address
 
@@ -60,10 +62,12 @@ class Catalogue {
   // Loads what is remembered. `store` may be null; all three must outlive the catalogue.
   Catalogue(const Contract& contract, store::Store* store, EventSink& events);
 
-  // The new offer, also kept as Current. Events: device_offered, device_unhealthy, device_healthy,
-  // devices_grouped (why allocatable < physical), device_not_offered, resource_renamed,
-  // store_failed; each when it changes.
-  std::shared_ptr<const Offer> Update(const pci::Inventory& inventory);
+  // The new offer, also kept as Current. A `blocked` device is Unhealthy with that reason, one that
+  // no VM could take anyway with its own; of devices that share a group, one is enough. Events:
+  // device_offered, device_unhealthy, device_healthy, devices_grouped (why allocatable < physical),
+  // device_not_offered, resource_renamed, store_failed; each when it changes.
+  std::shared_ptr<const Offer> Update(const pci::Inventory& inventory,
+                                      const tenancy::BlockedDevices& blocked = {});
 
   // Never null; empty before the first Update.
   [[nodiscard]] std::shared_ptr<const Offer> Current() const;
@@ -71,7 +75,8 @@ class Catalogue {
  private:
   void Remember(const pci::Inventory& inventory);
   [[nodiscard]] pci::Backend NodeBackend() const;
-  void AddDevice(const pci::Inventory& inventory, const RememberedDevice& device, pci::Backend node,
+  void AddDevice(const pci::Inventory& inventory, const tenancy::BlockedDevices& blocked,
+                 const RememberedDevice& device, pci::Backend node,
                  std::map<std::string, Resource>& resources);
   void NoteNames(Offer& offer);
   void ReportChanges(const Offer& before, const Offer& now);

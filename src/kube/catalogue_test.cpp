@@ -42,9 +42,10 @@ class CatalogueTest : public ::testing::Test {
     store_ = store::Store::Open(folder_, store::Store::Mode::kReadWrite).value().store;
     catalogue_ = std::make_unique<Catalogue>(*contract_, store_.get(), events_);
   }
-  const Offer& Update(const std::vector<testing::FakeDevice>& devices) {
+  const Offer& Update(const std::vector<testing::FakeDevice>& devices,
+                      const tenancy::BlockedDevices& blocked = {}) {
     if (catalogue_ == nullptr) Restart();
-    offer_ = catalogue_->Update(MakeInventory(devices));
+    offer_ = catalogue_->Update(MakeInventory(devices), blocked);
     return *offer_;
   }
   static std::vector<std::string> Ids(const Resource& resource) {
@@ -58,7 +59,8 @@ class CatalogueTest : public ::testing::Test {
 
   FakeEvents events_;
   std::string folder_;
-  std::unique_ptr<Contract> contract_ = MakeKubevirtContract({}, TestPciIds()).value();
+  std::unique_ptr<Contract> contract_ =
+      MakeKubevirtContract({}, TestPciIds(), tenancy::FabricMode::kAdvise).value();
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Catalogue> catalogue_;
   std::shared_ptr<const Offer> offer_;
@@ -175,7 +177,7 @@ TEST_F(CatalogueTest, ARenamedResourceIsAWarning) {
   Update({{.address = "0000:19:00.0", .group = 1}});
   NamingOptions naming;
   naming.names = {{0x2330, "gpu"}};
-  contract_ = MakeKubevirtContract(naming, TestPciIds()).value();
+  contract_ = MakeKubevirtContract(naming, TestPciIds(), tenancy::FabricMode::kAdvise).value();
   Restart();
   events_.Take();
   const Offer& offer = Update({{.address = "0000:19:00.0", .group = 1}});
@@ -254,6 +256,43 @@ TEST_F(CatalogueTest, WritesCdiFilesOfItsOffer) {
   renamed.retired = {"nvidia.com/pgpu", "nvidia.com/2330"};
   EXPECT_TRUE(WriteCdiSpecs(folder_, renamed).ok());
   EXPECT_TRUE(absl::IsNotFound(ReadFile(folder_ + "/nvidia.com-pgpu.yaml", 4096).status()));
+}
+
+TEST_F(CatalogueTest, ABlockedDeviceIsUnhealthyWithItsReasonWhileItIs) {
+  const std::vector<testing::FakeDevice> devices = {{.address = "0000:19:00.0", .group = 1},
+                                                    {.address = "0000:1a:00.0", .group = 2}};
+  Update(devices);
+  events_.Take();
+  const tenancy::BlockedDevices blocked = {{Pci("1a:00.0"), "the fabric is dirty"},
+                                           {Pci("3b:00.0"), "no device of this node"}};
+  const Resource& resource = Update(devices, blocked).resources.at(0);
+  EXPECT_TRUE(resource.FindByAddress(Pci("19:00.0"))->healthy);
+  EXPECT_FALSE(resource.FindByAddress(Pci("1a:00.0"))->healthy);
+  const auto events = events_.Take();
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].name, "device_unhealthy");
+  EXPECT_THAT(events[0].message, HasSubstr("the fabric is dirty"));
+
+  Update(devices, blocked);
+  EXPECT_THAT(events_.TakeNames(), IsEmpty()) << "nothing has changed";
+  Update(devices, {{Pci("1a:00.0"), "Fabric Manager is down"}});
+  EXPECT_THAT(events_.TakeNames(), ElementsAre("device_unhealthy")) << "another reason";
+  EXPECT_TRUE(Update(devices).resources.at(0).FindByAddress(Pci("1a:00.0"))->healthy);
+  EXPECT_THAT(events_.TakeNames(), ElementsAre("device_healthy"));
+}
+
+TEST_F(CatalogueTest, OneBlockedMemberBlocksItsGroup) {
+  const Offer& offer =
+      Update({{.address = "0000:19:00.0", .group = 1}, {.address = "0000:1a:00.0", .group = 1}},
+             {{Pci("1a:00.0"), "held by nobody we know"}});
+  EXPECT_EQ(offer.resources.at(0).devices.at(0).why_unhealthy, "held by nobody we know");
+}
+
+TEST_F(CatalogueTest, WhatNoVmCanTakeSaysSoThoughItIsBlockedToo) {
+  Update({{.address = "0000:19:00.0", .group = 1}});
+  const Offer& offer = Update({{.address = "0000:19:00.0", .group = 1, .driver = "nvidia"}},
+                              {{Pci("19:00.0"), "the fabric is dirty"}});
+  EXPECT_THAT(offer.resources.at(0).devices.at(0).why_unhealthy, HasSubstr("nvidia"));
 }
 
 }  // namespace

@@ -62,6 +62,10 @@ class Contract {
   // "nvidia.com/GH100_H100_SXM5_80GB". Several device ids can share one name.
   [[nodiscard]] virtual std::string ResourceName(DeviceKind kind, std::uint16_t device) const = 0;
   [[nodiscard]] virtual bool PreferredAvailable(DeviceKind kind) const = 0;
+  // Whether kubelet must ask before each start of a container (after a reboot it starts containers
+  // without a new Allocate). Once it must, a kubelet that lost its checkpoint starts none of them
+  // again, so only where the answer can keep a container from starting wrongly.
+  [[nodiscard]] virtual bool PreStartRequired(DeviceKind kind) const = 0;
 
   // `node` is the node-wide backend: iommufd if every advertised device has a cdev. Only Kata's
   // contract looks at it.
@@ -82,7 +86,8 @@ class Contract {
 // kInvalidArgument names a configured name that is no Kubernetes resource name, or one name for
 // both GPUs and NVSwitches.
 [[nodiscard]] Result<std::unique_ptr<Contract>> MakeKubevirtContract(NamingOptions naming,
-                                                                     pci::PciIds ids);
+                                                                     pci::PciIds ids,
+                                                                     tenancy::FabricMode mode);
 [[nodiscard]] Result<std::unique_ptr<Contract>> MakeKataContract(NamingOptions naming,
                                                                  pci::PciIds ids,
                                                                  tenancy::FabricMode mode);

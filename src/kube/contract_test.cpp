@@ -22,8 +22,9 @@ using testing::TestPciIds;
 constexpr auto kLegacy = pci::Backend::kLegacy;
 constexpr auto kIommufd = pci::Backend::kIommufd;
 
-std::unique_ptr<Contract> Kubevirt(NamingOptions naming = {}) {
-  return MakeKubevirtContract(std::move(naming), TestPciIds()).value();
+std::unique_ptr<Contract> Kubevirt(NamingOptions naming = {},
+                                   tenancy::FabricMode mode = tenancy::FabricMode::kOff) {
+  return MakeKubevirtContract(std::move(naming), TestPciIds(), mode).value();
 }
 std::unique_ptr<Contract> Kata(tenancy::FabricMode mode = tenancy::FabricMode::kOff,
                                NamingOptions naming = {}) {
@@ -53,6 +54,14 @@ TEST(KubevirtContract, NamesResourcesByModel) {
   EXPECT_EQ(Kubevirt()->ResourceName(DeviceKind::kGpu, 0x0fff), "nvidia.com/GK107_QUADRO_K1000");
 }
 
+TEST(KubevirtContract, AsksBeforeEachStartInEnforceOnly) {
+  using tenancy::FabricMode;
+  EXPECT_FALSE(Kubevirt({}, FabricMode::kOff)->PreStartRequired(DeviceKind::kGpu));
+  EXPECT_FALSE(Kubevirt({}, FabricMode::kAdvise)->PreStartRequired(DeviceKind::kGpu));
+  EXPECT_TRUE(Kubevirt({}, FabricMode::kEnforce)->PreStartRequired(DeviceKind::kGpu));
+  EXPECT_FALSE(Kubevirt({}, FabricMode::kEnforce)->PreStartRequired(DeviceKind::kNvSwitch));
+}
+
 TEST(KubevirtContract, FallsBackToTheHexId) {
   EXPECT_EQ(Kubevirt()->ResourceName(DeviceKind::kGpu, 0x2abc), "nvidia.com/2abc");
   EXPECT_EQ(Kubevirt()->ResourceName(DeviceKind::kGpu, 0x0001), "nvidia.com/0001")
@@ -72,7 +81,7 @@ TEST(KubevirtContract, RefusesNamesKubernetesWouldRefuse) {
                            "0123456789012345678901234567890123456789012345678901234567890123"}) {
     NamingOptions naming;
     naming.names = {{0x2330, name}};
-    const auto contract = MakeKubevirtContract(naming, TestPciIds());
+    const auto contract = MakeKubevirtContract(naming, TestPciIds(), tenancy::FabricMode::kOff);
     EXPECT_TRUE(absl::IsInvalidArgument(contract.status())) << name;
     EXPECT_THAT(std::string(contract.status().message()), HasSubstr("resources.names[\"0x2330\"]"));
   }
@@ -146,6 +155,10 @@ TEST(KataContract, PreferenceIsForGpusOnAFabric) {
   EXPECT_FALSE(Kata(tenancy::FabricMode::kOff)->PreferredAvailable(DeviceKind::kGpu));
   EXPECT_TRUE(Kata(tenancy::FabricMode::kAdvise)->PreferredAvailable(DeviceKind::kGpu));
   EXPECT_FALSE(Kata(tenancy::FabricMode::kAdvise)->PreferredAvailable(DeviceKind::kNvSwitch));
+}
+
+TEST(KataContract, NeverAsksBeforeAStart) {
+  EXPECT_FALSE(Kata(tenancy::FabricMode::kEnforce)->PreStartRequired(DeviceKind::kGpu));
 }
 
 TEST(KataContract, IdsAreNumbers) {

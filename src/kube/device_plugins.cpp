@@ -211,10 +211,11 @@ bool DevicePlugins::Impl::Listen(const std::string& resource, Plugin& plugin) {
 void DevicePlugins::Impl::Register(const std::string& resource, Plugin& plugin) {
   plugin.server->EndStreams();
   plugin.came_before = plugin.server->streams().came;
-  const Resource* offered = offer()->Find(resource);
-  const switchyard::Status status =
-      register_call_.Run(kubelet_socket_, options_.register_timeout, plugin.server->name(),
-                         resource, offered != nullptr && offered->preferred_available);
+  RegisterCall::Options options;
+  if (const Resource* offered = offer()->Find(resource); offered != nullptr)
+    options = {offered->preferred_available, offered->pre_start_required};
+  const switchyard::Status status = register_call_.Run(kubelet_socket_, options_.register_timeout,
+                                                       plugin.server->name(), resource, options);
   const absl::Duration now = parts_.clock->Monotonic();
   {
     absl::MutexLock lock(&mutex_);

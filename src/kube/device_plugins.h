@@ -9,7 +9,7 @@
 // a time.
 //
 // Events: listening, listen_failed, registered, register_failed, kubelet_absent, stream_missing,
-// stream_closed, preferred, allocate, allocate_failed.
+// stream_closed, preferred, allocate, allocate_failed, pre_start, pre_start_failed.
 
 #include <memory>
 #include <string>

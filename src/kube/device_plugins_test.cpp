@@ -246,5 +246,23 @@ TEST_F(RunningPluginsTest, StopEndsARegisterInFlight) {
   kubelet_->HoldDialBack(false);
 }
 
+TEST_F(DevicePluginsTest, ABlockedDeviceIsUnhealthyAtKubelet) {
+  Begin();
+  ASSERT_TRUE(kubelet_->Start().ok());
+  ASSERT_TRUE(Settle());
+  const pci::Inventory inventory = pci::Scan(tree_.root()).value();
+  const auto allocatable = [&](int count) {
+    return kubelet_->WaitFor([&] { return kubelet_->Resources().at(kH100).allocatable == count; },
+                             kPatience);
+  };
+  plugins_->Publish(catalogue_->Update(
+      inventory, {{testing::Pci("19:00.0"), "Fabric Manager is down; it ends when it is back"}}));
+  ASSERT_TRUE(allocatable(1));
+  EXPECT_EQ(kubelet_->Resources().at(kH100).capacity, 2) << "capacity stays physical";
+  EXPECT_FALSE(kubelet_->Resources().at(kH100).devices.at(0).healthy);
+  plugins_->Publish(catalogue_->Update(inventory));
+  EXPECT_TRUE(allocatable(2));
+}
+
 }  // namespace
 }  // namespace switchyard::kube

@@ -27,6 +27,9 @@ class KataContract final : public Contract {
     return kind == DeviceKind::kGpu && mode_ != tenancy::FabricMode::kOff;
   }
 
+  // Kata's VM runs, devices plugged, before kubelet asks.
+  bool PreStartRequired(DeviceKind) const override { return false; }
+
   std::optional<std::string> DeviceId(const DeviceNumbers& numbers,
                                       pci::Backend node) const override {
     if (node == pci::Backend::kLegacy) {

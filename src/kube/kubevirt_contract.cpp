@@ -25,7 +25,8 @@ std::string EnvironmentName(absl::string_view resource) {
 
 class KubevirtContract final : public Contract {
  public:
-  explicit KubevirtContract(ResourceNames names) : names_(std::move(names)) {}
+  KubevirtContract(ResourceNames names, tenancy::FabricMode mode)
+      : names_(std::move(names)), mode_(mode) {}
 
   absl::string_view Name() const override { return "kubevirt"; }
   bool Offers(DeviceKind kind) const override { return kind == DeviceKind::kGpu; }
@@ -34,6 +35,11 @@ class KubevirtContract final : public Contract {
   }
   // Also without a fabric: then the answer is one NUMA node if it fits.
   bool PreferredAvailable(DeviceKind kind) const override { return kind == DeviceKind::kGpu; }
+
+  // The VM is started by a process inside the container, so nothing has touched the GPUs yet.
+  bool PreStartRequired(DeviceKind kind) const override {
+    return kind == DeviceKind::kGpu && mode_ == tenancy::FabricMode::kEnforce;
+  }
 
   std::optional<std::string> DeviceId(const DeviceNumbers& numbers, pci::Backend) const override {
     return numbers.address.ToString();
@@ -64,14 +70,16 @@ class KubevirtContract final : public Contract {
 
  private:
   const ResourceNames names_;
+  const tenancy::FabricMode mode_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Contract>> MakeKubevirtContract(NamingOptions naming, pci::PciIds ids) {
+Result<std::unique_ptr<Contract>> MakeKubevirtContract(NamingOptions naming, pci::PciIds ids,
+                                                       tenancy::FabricMode mode) {
   ASSIGN_OR_RETURN(ResourceNames names,
                    ResourceNames::Make(std::move(naming), std::move(ids), Hyphens::kRemove));
-  return std::make_unique<KubevirtContract>(std::move(names));
+  return std::make_unique<KubevirtContract>(std::move(names), mode);
 }
 
 }  // namespace switchyard::kube

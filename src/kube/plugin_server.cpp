@@ -94,7 +94,9 @@ class PluginServer::Service final : public v1beta1::DevicePlugin::CallbackServic
   grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
                                                    const v1beta1::Empty*,
                                                    v1beta1::DevicePluginOptions* options) override {
-    options->set_get_preferred_allocation_available(server_.resource()->preferred_available);
+    const std::shared_ptr<const Resource> resource = server_.resource();
+    options->set_get_preferred_allocation_available(resource->preferred_available);
+    options->set_pre_start_required(resource->pre_start_required);
     auto* reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
     return reactor;
@@ -135,10 +137,16 @@ class PluginServer::Service final : public v1beta1::DevicePlugin::CallbackServic
   }
 
   grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext* context,
-                                              const v1beta1::PreStartContainerRequest*,
+                                              const v1beta1::PreStartContainerRequest* request,
                                               v1beta1::PreStartContainerResponse*) override {
+    const std::shared_ptr<const Resource> resource = server_.resource();
     auto* reactor = context->DefaultReactor();
-    reactor->Finish({grpc::StatusCode::UNIMPLEMENTED, "this plugin asks for no PreStartContainer"});
+    if (resource->pre_start_required) {
+      reactor->Finish(ToGrpc(PreStart(server_.parts_, *resource, *request)));
+    } else {
+      reactor->Finish(
+          {grpc::StatusCode::UNIMPLEMENTED, "this plugin asks for no PreStartContainer"});
+    }
     return reactor;
   }
 

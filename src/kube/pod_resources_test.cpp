@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "kube/testing/plugin_fixture.h"
 
 namespace switchyard::kube {
@@ -17,15 +19,53 @@ using ::testing::Pair;
 using testing::Pci;
 using ::testing::SizeIs;
 
+// Waiting moves kubelet's clock, and nothing else does.
+class PausesMoveKubeletsClock final : public Clock {
+ public:
+  explicit PausesMoveKubeletsClock(SimClock& kubelets) : kubelets_(kubelets) {}
+  absl::Time Now() override { return real_.Now(); }
+  absl::Duration Monotonic() override { return real_.Monotonic(); }
+
+  int pauses = 0;
+  bool moves = true;
+
+ private:
+  bool Wait(Wakeup&, absl::Duration timeout) override {
+    ++pauses;
+    if (moves) kubelets_.Advance(timeout);
+    return false;
+  }
+
+  SimClock& kubelets_;
+  RealClock real_;
+};
+
 class PodResourcesTest : public testing::PluginFixture {
  protected:
-  void Connect() {
-    Begin();
+  ~PodResourcesTest() override { kubelet_.reset(); }  // it waits on our clock
+
+  void Connect(sim::KubeletOptions kubelet = {}) {
+    Begin(tenancy::FabricMode::kOff, std::move(kubelet));
     ASSERT_TRUE(kubelet_->Start().ok());
     ASSERT_TRUE(Settle());
-    client_ = std::make_unique<PodResourcesClient>(
-        PodResourcesClient::Options{folder_ + "/r/kubelet.sock", testing::kPatience}, *catalogue_);
+    client_ = MakeClient(*catalogue_);
   }
+  std::unique_ptr<PodResourcesClient> MakeClient(const Catalogue& catalogue) {
+    return std::make_unique<PodResourcesClient>(
+        PodResourcesClient::Options{folder_ + "/r/kubelet.sock", testing::kPatience}, catalogue,
+        pausing_);
+  }
+  // As kubelet's rate limit counts: `calls` of them at once.
+  void UseUp(int calls) {
+    for (int i = 0; i < calls; ++i) ASSERT_TRUE(client_->Read().ok());
+  }
+  Result<bool> StillHas(const std::string& pod, const std::string& address) {
+    const PciAddress one = Pci(address);
+    return client_->StillHas({"pod", pod}, {&one, 1});
+  }
+
+  SimClock kubelets_clock_;
+  PausesMoveKubeletsClock pausing_{kubelets_clock_};
   std::unique_ptr<PodResourcesClient> client_;
 };
 
@@ -55,8 +95,7 @@ TEST_F(PodResourcesTest, LeavesOutWhatIsNotOurs) {
   Connect();
   ASSERT_TRUE(kubelet_->AddPod(Pod("vm", kH100, 1)).admitted);
   Catalogue other(*contract_, nullptr, events_);  // has no resources
-  PodResourcesClient client({folder_ + "/r/kubelet.sock", testing::kPatience}, other);
-  EXPECT_THAT(client.Read().value(), IsEmpty());
+  EXPECT_THAT(MakeClient(other)->Read().value(), IsEmpty());
 }
 
 TEST_F(PodResourcesTest, FailsWithKubeletsCodeAndWorksAgainAfterItsRestart) {
@@ -68,6 +107,92 @@ TEST_F(PodResourcesTest, FailsWithKubeletsCodeAndWorksAgainAfterItsRestart) {
   EXPECT_THAT(std::string(down.status().message()), HasSubstr("/r/kubelet.sock"));
   ASSERT_TRUE(kubelet_->Start().ok());
   EXPECT_TRUE(client_->Read().ok());
+}
+
+TEST_F(PodResourcesTest, SaysWhetherAPodStillHasADevice) {
+  tree_.AddGpu("0000:19:00.0", 11);
+  tree_.AddGpu("0000:1a:00.0", 12);
+  Connect();
+  ASSERT_TRUE(kubelet_->AddPod(Pod("vm", kH100, 1)).admitted);
+  const PciAddress its = client_->Read().value().begin()->first;
+  const std::string others = its == Pci("19:00.0") ? "1a:00.0" : "19:00.0";
+  EXPECT_TRUE(StillHas("default/vm", its.ToString()).value());
+  EXPECT_FALSE(StillHas("default/vm", others).value());
+  EXPECT_FALSE(StillHas("default/other", its.ToString()).value());
+  EXPECT_FALSE(StillHas("other/vm", its.ToString()).value());
+  ASSERT_TRUE(kubelet_->RemovePod("default", "vm"));
+  EXPECT_FALSE(StillHas("default/vm", its.ToString()).value());
+}
+
+TEST_F(PodResourcesTest, OneOfTheDevicesOrOfAGroupIsEnough) {
+  tree_.AddGpu("0000:19:00.0", 11);
+  tree_.AddGpu("0000:1a:00.0", 11);
+  tree_.AddGpu("0000:1b:00.0", 12);
+  Connect();
+  ASSERT_TRUE(kubelet_->AddPod(Pod("vm", kH100, 2)).admitted);
+  EXPECT_TRUE(StillHas("default/vm", "1a:00.0").value()) << "the group's other GPU";
+  const std::vector<PciAddress> some = {Pci("3b:00.0"), Pci("1b:00.0")};
+  EXPECT_TRUE(client_->StillHas({"pod", "default/vm"}, some).value());
+}
+
+TEST_F(PodResourcesTest, AskingRecalculatesNothing) {
+  tree_.AddGpu("0000:19:00.0", 11);
+  Connect();
+  ASSERT_TRUE(kubelet_->AddPod(Pod("vm", kH100, 1)).admitted);
+  ASSERT_TRUE(kubelet_->RemovePod("default", "vm"));
+  (void)StillHas("default/vm", "19:00.0");
+  EXPECT_TRUE(kubelet_->Resources().at(kH100).devices.at(0).in_use);
+  EXPECT_EQ(kubelet_->calls().counts().pod_list, 0);
+}
+
+TEST_F(PodResourcesTest, AnInitContainersDevicesAreNotShown) {
+  tree_.AddGpu("0000:19:00.0", 11);
+  Connect();
+  ASSERT_TRUE(
+      kubelet_->AddPod({"default", "vm", {{"first", true, false, {{kH100, 1}}}}, {}}).admitted);
+  EXPECT_FALSE(StillHas("default/vm", "19:00.0").value());
+}
+
+TEST_F(PodResourcesTest, WhatIsNotUnderstoodIsAnErrorAndNotANo) {
+  tree_.AddGpu("0000:19:00.0", 11);
+  Connect();
+  ASSERT_TRUE(kubelet_->AddPod(Pod("vm", kH100, 1)).admitted);
+  const PciAddress gpu = Pci("19:00.0");
+  EXPECT_FALSE(client_->StillHas({"claim", "default/vm"}, {&gpu, 1}).ok());
+  EXPECT_FALSE(client_->StillHas({"pod", "vm"}, {&gpu, 1}).ok());
+
+  // Its devices are advertised under another name than when it got them.
+  Catalogue renamed(*contract_, nullptr, events_);
+  const auto other = MakeClient(renamed)->StillHas({"pod", "default/vm"}, {&gpu, 1});
+  EXPECT_THAT(std::string(other.status().message()),
+              HasSubstr(absl::StrCat(kH100, "=0000:19:00.0")));
+
+  kubelet_->Stop();
+  EXPECT_TRUE(absl::IsUnavailable(StillHas("default/vm", "19:00.0").status()));
+  EXPECT_TRUE(absl::IsUnavailable(StillHas("default/other", "19:00.0").status()));
+}
+
+TEST_F(PodResourcesTest, ACallOverTheRateLimitIsRepeated) {
+  tree_.AddGpu("0000:19:00.0", 11);
+  sim::KubeletOptions options;
+  options.clock = &kubelets_clock_;
+  Connect(options);
+  UseUp(10);
+  EXPECT_TRUE(client_->Read().ok());
+  EXPECT_FALSE(StillHas("default/none", "19:00.0").value());
+  EXPECT_GT(kubelet_->calls().counts().rate_limited, 0);
+}
+
+TEST_F(PodResourcesTest, TheRateLimitIsGivenUpOn) {
+  tree_.AddGpu("0000:19:00.0", 11);
+  sim::KubeletOptions options;
+  options.clock = &kubelets_clock_;
+  Connect(options);
+  UseUp(10);
+  pausing_.moves = false;
+  EXPECT_TRUE(absl::IsResourceExhausted(StillHas("default/none", "19:00.0").status()));
+  EXPECT_EQ(pausing_.pauses, 5);
+  EXPECT_TRUE(absl::IsResourceExhausted(client_->Read().status()));
 }
 
 }  // namespace

@@ -13,12 +13,13 @@ constexpr int kMaxAnswer = 64 * 1024;  // it is an empty message
 
 Status RegisterCall::Run(const std::string& kubelet_socket, absl::Duration timeout,
                          const std::string& endpoint, const std::string& resource,
-                         bool preferred_available) {
+                         const Options& options) {
   v1beta1::RegisterRequest request;
   request.set_version(kVersion);
   request.set_endpoint(endpoint);
   request.set_resource_name(resource);
-  request.mutable_options()->set_get_preferred_allocation_available(preferred_available);
+  request.mutable_options()->set_get_preferred_allocation_available(options.preferred_available);
+  request.mutable_options()->set_pre_start_required(options.pre_start_required);
   grpc::ClientContext context;
   SetTimeout(context, timeout);
   {

@@ -19,10 +19,14 @@ namespace switchyard::kube {
 
 class RegisterCall {
  public:
+  struct Options {  // as GetDevicePluginOptions says them; kubelet goes by that call
+    bool preferred_available = false;
+    bool pre_start_required = false;
+  };
   // kubelet's answer. The error names kubelet's socket.
   [[nodiscard]] Status Run(const std::string& kubelet_socket, absl::Duration timeout,
                            const std::string& endpoint, const std::string& resource,
-                           bool preferred_available);
+                           const Options& options);
 
   // Ends the call in flight, and every later one at once.
   void CancelAll();

@@ -47,7 +47,9 @@ class PluginFixture : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  void UseKubevirt() { contract_ = MakeKubevirtContract({}, TestPciIds()).value(); }
+  void UseKubevirt(tenancy::FabricMode mode = tenancy::FabricMode::kOff) {
+    contract_ = MakeKubevirtContract({}, TestPciIds(), mode).value();
+  }
   void UseKata() {
     contract_ = MakeKataContract({}, TestPciIds(), tenancy::FabricMode::kAdvise).value();
   }
