@@ -39,6 +39,7 @@ class DevicePlugins::Impl {
   struct Plugin {
     std::unique_ptr<PluginServer> server;  // null: not listening
     Registration registration;
+    bool name_is_used = false;     // in a Register, whatever came of it
     std::int64_t came_before = 0;  // streams before the last Register
     absl::Duration listen_again = -absl::InfiniteDuration();
     std::string listen_problem;
@@ -146,8 +147,8 @@ DevicePlugins::Impl::Plugin& DevicePlugins::Impl::Find(const std::string& resour
   const auto [plugin, is_new] = plugins_.try_emplace(
       resource,
       Plugin{nullptr,
-             Registration({options_.stream_timeout, options_.first_retry, options_.max_retry}), 0,
-             -absl::InfiniteDuration(), ""});
+             Registration({options_.stream_timeout, options_.first_retry, options_.max_retry}),
+             false, 0, -absl::InfiniteDuration(), ""});
   return plugin->second;
 }
 
@@ -167,6 +168,9 @@ absl::Duration DevicePlugins::Impl::Look(const std::string& resource, Plugin& pl
   if (!advice.event.empty())
     Report(advice.event, Severity::kWarning, resource, std::move(advice.message));
   if (!advice.register_now) return advice.wait;
+  // kubelet can refuse a name that it has once heard for ever, as "already connected", though it
+  // reads nothing from it (1.37).
+  if (plugin.name_is_used && !Listen(resource, plugin)) return plugin.listen_again - now;
   Register(resource, plugin);
   return absl::ZeroDuration();  // look at once what came of it
 }
@@ -203,13 +207,14 @@ bool DevicePlugins::Impl::Listen(const std::string& resource, Plugin& plugin) {
   // An offer that came meanwhile.
   if (const Resource* newest = offer_->Find(resource); newest != nullptr)
     plugin.server->Publish({offer_, newest});
+  plugin.name_is_used = false;
   plugin.came_before = 0;
   plugin.registration.Restart();
   return true;
 }
 
 void DevicePlugins::Impl::Register(const std::string& resource, Plugin& plugin) {
-  plugin.server->EndStreams();
+  plugin.name_is_used = true;
   plugin.came_before = plugin.server->streams().came;
   RegisterCall::Options options;
   if (const Resource* offered = offer()->Find(resource); offered != nullptr)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// kubelet's device-plugin API, v1beta1: one gRPC server a resource on a unix socket of a new name
-// in kubelet's folder, registered for ever again: when kubelet's socket is new, when our own socket
-// is gone, when the device list is not fetched after Register or its stream ends. It translates
-// between kubelet and the tenancies and decides nothing. Failures are events and retried with
-// backoff; the functions here don't fail. Publish and Status from any thread; Step by one thread at
-// a time.
+// kubelet's device-plugin API, v1beta1: one gRPC server a resource on a unix socket in kubelet's
+// folder, registered for ever again, each time under a new name: when kubelet's socket is new, when
+// our own is gone, when the device list is not fetched after Register or its stream ends. It
+// translates between kubelet and the tenancies and decides nothing. Failures are events and retried
+// with backoff; the functions here don't fail. Publish and Status from any thread; Step by one
+// thread at a time.
 //
 // Events: listening, listen_failed, registered, register_failed, kubelet_absent, stream_missing,
 // stream_closed, preferred, allocate, allocate_failed, pre_start, pre_start_failed.

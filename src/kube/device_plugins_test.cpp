@@ -117,12 +117,14 @@ TEST_F(DevicePluginsTest, RegistersAgainWhenTheStreamNeverComes) {
   ASSERT_EQ(plugins_->Step(), absl::ZeroDuration()) << "registered";
   EXPECT_EQ(plugins_->Step(), absl::Seconds(5));
   EXPECT_FALSE(Streaming());
+  const std::string first = Socket();
   sim_clock_.Advance(absl::Seconds(5));
   const absl::Duration wait = plugins_->Step();
   EXPECT_THAT(EventNames(), Contains("stream_missing"));
   sim_clock_.Advance(wait);
   EXPECT_TRUE(Settle());
   EXPECT_EQ(kubelet_->calls().counts().registers, 2);
+  EXPECT_NE(Socket(), first) << "kubelet 1.37 refuses a name that it is connected to";
 }
 
 TEST_F(DevicePluginsTest, KubeletsRestartMeansANewSocketAndRegistration) {

@@ -55,9 +55,6 @@ class PluginServer {
     int open = 0;
   };
   [[nodiscard]] Streams streams() const;
-  // Ends those that are open: before Register, so that kubelet doesn't take an old one's end for
-  // the new one's.
-  void EndStreams();
 
  private:
   class Service;
@@ -67,6 +64,7 @@ class PluginServer {
   PluginServer(std::string path, std::string name, const AdmissionParts& parts, Hooks hooks);
 
   [[nodiscard]] std::shared_ptr<const Resource> resource() const;
+  void EndStreams();
   void Pump(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
