@@ -170,12 +170,17 @@ class Agent::Impl {
   }
 
   Status Register() {
-    background_->ScanOnce();
+    // In enforce nothing is Healthy before Fabric Manager was read: that comes first.
     const bool enforces = config_.fabric.mode == tenancy::FabricMode::kEnforce;
+    if (enforces) {
+      background_->LookOnce();
+    } else {
+      background_->ScanOnce();
+    }
     if (helper_ != nullptr && (enforces || !tenancies_->View().known)) {
       background_->ReadFabricFirst(kFirstReadPatience);
-      if (enforces) background_->ScanOnce();  // Healthy only now
     }
+    if (enforces) background_->ScanOnce();
     plugins_->Start();
     if (config_.fabric.mode == tenancy::FabricMode::kOff) WarnIfThereIsAFabric();
     return OkStatus();

@@ -29,7 +29,7 @@ Background::Background(const Config& config, Parts parts, bool writes_cdi)
       last_allocate_ns_(absl::ToInt64Nanoseconds(parts.clock->Monotonic())),
       uevents_(pci::UeventSocket::Open()) {}
 
-void Background::ScanOnce() {
+std::shared_ptr<const pci::Inventory> Background::Scan() {
   Result<pci::Inventory> scanned = pci::Scan(HostRoot(config_.paths.host_root));
   const std::string error(scanned.status().message());
   bool changed = false;
@@ -46,13 +46,21 @@ void Background::ScanOnce() {
                                           "; is sys/ mounted under paths.hostRoot?"),
                              {}});
     }
-    return;
+    return nullptr;
   }
-  const std::shared_ptr<const pci::Inventory> inventory = this->inventory();
+  std::shared_ptr<const pci::Inventory> inventory = this->inventory();
   ReportProblems(*inventory);
   parts_.tenancies->SetInventory(inventory);
+  return inventory;
+}
+
+void Background::LookOnce() { (void)Scan(); }
+
+void Background::ScanOnce() {
+  const std::shared_ptr<const pci::Inventory> inventory = Scan();
+  if (inventory == nullptr) return;
   tenancy::BlockedDevices blocked = parts_.tenancies->Blocked();
-  const std::shared_ptr<const kube::Offer> offer = parts_.catalogue->Update(*inventory);
+  const std::shared_ptr<const kube::Offer> offer = parts_.catalogue->Update(*inventory, blocked);
   {
     const absl::MutexLock lock(&mutex_);
     published_blocked_ = std::move(blocked);

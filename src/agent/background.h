@@ -45,6 +45,8 @@ class Background {
 
   // One look at sysfs, published. Before Start, so that registration has something to offer.
   void ScanOnce();
+  // The same, not published: for what must be known before anything is offered.
+  void LookOnce();
   // For the first start of all, when no partition list is remembered: starts reading the fabric and
   // waits for the first answer, `patience` at most, so that the first pods are placed too.
   void ReadFabricFirst(absl::Duration patience);
@@ -61,6 +63,8 @@ class Background {
 
  private:
   void StartFabricWorker(absl::Duration delay);
+  // Null if the devices can't be listed (reported when that changes).
+  std::shared_ptr<const pci::Inventory> Scan();
   // In enforce: acts on what was just seen, and has the devices' health published if it changed.
   void Reconcile();
   absl::Duration AssignmentsStep();
