@@ -18,7 +18,10 @@ constexpr absl::string_view kPayload = "switchyard/fabric-manager-answer";  // "
 }  // namespace
 
 Status WithFabricAnswer(Status status, const FabricAnswer& answer) {
-  status.SetPayload(kPayload, absl::Cord(absl::StrCat(answer.function, " ", answer.code)));
+  const std::string text = absl::StrCat(answer.function, " ", answer.code);
+  // Not from a std::string: clang 19 names that constructor otherwise than the gcc that built
+  // Debian's Abseil.
+  status.SetPayload(kPayload, absl::Cord(absl::string_view(text)));
   return status;
 }
 
