@@ -108,12 +108,16 @@ func (c *Cluster) bringUpControlPlane() error {
 	if _, err := c.APIServer.waitLog("Serving securely on"); err != nil {
 		return err
 	}
+	// Not before: the controller manager gives up after ten seconds without.
+	if err := c.waitAPIServer(); err != nil {
+		return err
+	}
 	for _, p := range []*Component{c.Controllers, c.Scheduler} {
 		if err := p.start(); err != nil {
 			return err
 		}
 	}
-	return c.waitAPIServer()
+	return nil
 }
 
 // waitAPIServer asks until it is ready: there is nothing to watch before.
