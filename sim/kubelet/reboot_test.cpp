@@ -133,11 +133,11 @@ TEST_F(RebootTest, AfterARebootAContainerStartsWithTheAnswerOfThen) {
   ASSERT_TRUE(AddPod("pod", 1).admitted);
   ASSERT_TRUE(kubelet_->Reboot().ok());
   EXPECT_EQ(Main().state, ContainerState::kWaiting);
-  kubelet_->RetryStarts();
-  EXPECT_EQ(PreStarts(), 1) << "it waits for its admission";
-
   plugin.reset();
   plugin = MakeAsked({"a"});
+  kubelet_->RetryStarts();
+  EXPECT_EQ(PreStarts(), 1) << "it waits for its admission";
+  EXPECT_EQ(Main().state, ContainerState::kWaiting);
   const auto again = kubelet_->ReadmitPod("default", "pod");
   ASSERT_TRUE(again.ok() && again->admitted) << again.status();
   EXPECT_EQ(Allocates(), 1);
