@@ -127,9 +127,9 @@ TEST(ConfigCliTest, ShowSaysWhereEachValueComesFrom) {
 }
 
 TEST(AgentCliTest, RefusesToStartOnABadConfiguration) {
-  const Ran ran = RunSwitchyard({"agent"}, {{"ENABLE_FABRIC_MANAGER", "true"}});
+  const Ran ran = RunSwitchyard({"agent"}, {{"ENABLE_FABRIC_MANAGER", "maybe"}});
   EXPECT_EQ(ran.exit_code, 1);
-  EXPECT_THAT(ran.err, HasSubstr("set fabric.mode to advise"));
+  EXPECT_THAT(ran.err, HasSubstr("ENABLE_FABRIC_MANAGER: \"maybe\" is not one of true | false"));
 }
 
 TEST(InventoryCliTest, JsonIsTheContract) {
