@@ -19,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/clock.h"
 
@@ -205,26 +206,28 @@ Events::Events()
   EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
 }
 
-std::string Events::WaitFor(const std::vector<std::string>& parts) {
+bool Events::Comes(const std::vector<std::string>& parts, absl::Duration patience) {
   RealClock clock;
-  const absl::Duration end = clock.Monotonic() + kPatience;
-  std::string seen;
-  while (clock.Monotonic() < end) {
+  for (const absl::Duration end = clock.Monotonic() + patience; clock.Monotonic() < end;) {
     pollfd readable = {socket_.get(), POLLIN, 0};
-    if (::poll(&readable, 1, 1000) <= 0) continue;
+    if (::poll(&readable, 1, 100) <= 0) continue;
     char buffer[8192];
     const ssize_t got = ::recv(socket_.get(), buffer, sizeof(buffer), 0);
     if (got <= 0) continue;
     std::string event(buffer, static_cast<size_t>(got));
     std::replace(event.begin(), event.end(), '\0', ' ');
-    const bool found = std::all_of(parts.begin(), parts.end(), [&](const std::string& part) {
-      return absl::StrContains(event, part);
-    });
-    if (found) return event;
-    absl::StrAppend(&seen, event, "\n");
+    absl::StrAppend(&seen_, event, "\n");
+    if (std::all_of(parts.begin(), parts.end(),
+                    [&](const std::string& part) { return absl::StrContains(event, part); }))
+      return true;
   }
-  ADD_FAILURE() << "no such event; these came:\n" << seen;
-  return "";
+  return false;
+}
+
+void Events::WaitFor(const std::vector<std::string>& parts) {
+  EXPECT_TRUE(Comes(parts, kPatience))
+      << "no event with " << absl::StrJoin(parts, " and ") << "; these came:\n"
+      << seen_;
 }
 
 void Fixture::SetUp() {

@@ -86,12 +86,15 @@ class Writer {
 class Events {
  public:
   Events();
-  // Waits for one whose text ("remove@/devices/... SUBSYSTEM=vfio-dev ...") holds all `parts`;
-  // returns it, or fails the test. Those before it are passed over.
-  std::string WaitFor(const std::vector<std::string>& parts);
+  // Waits for one whose text ("remove@/devices/... SUBSYSTEM=vfio-dev ...") holds all `parts`, or
+  // fails the test. Those before it are passed over.
+  void WaitFor(const std::vector<std::string>& parts);
+  // True if one comes within `patience`.
+  bool Comes(const std::vector<std::string>& parts, absl::Duration patience);
 
  private:
   UniqueFd socket_;
+  std::string seen_;  // the events read so far, the last one last
 };
 
 // Before each test: the four H200 on vfio-pci, every other NVIDIA function on no driver, the disks
