@@ -3,15 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <atomic>
-#include <filesystem>
-#include <fstream>
 
-#include "absl/strings/str_cat.h"
-#include "sim/kubelet/checkpoint.h"
+#include "sim/kubelet/device_manager_fixture_for_test.h"
 
 namespace switchyard::sim {
 namespace {
@@ -21,94 +16,6 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
-
-class ScriptedPlugin final : public PluginEndpoint {
- public:
-  Result<std::vector<std::string>> GetPreferredAllocation(
-      const PreferredRequest& request) override {
-    if (on_prefer) return on_prefer(request);
-    return std::vector<std::string>();
-  }
-  Result<std::optional<AllocateAnswer>> Allocate(const std::vector<std::string>& ids) override {
-    if (on_allocate) return on_allocate(ids);
-    return std::optional<AllocateAnswer>(AllocateAnswer());
-  }
-
-  Status PreStartContainer(const std::vector<std::string>& ids) override {
-    return on_pre_start ? on_pre_start(ids) : OkStatus();
-  }
-
-  std::function<Result<std::vector<std::string>>(const PreferredRequest&)> on_prefer;
-  std::function<Status(const std::vector<std::string>&)> on_pre_start;
-  std::function<Result<std::optional<AllocateAnswer>>(const std::vector<std::string>&)> on_allocate;
-};
-
-struct TempFolder {
-  TempFolder() {
-    std::string name = "/tmp/sim-manager-XXXXXX";
-    path = ::mkdtemp(name.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path); }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  std::string path;
-};
-
-ContainerSpec Container(const std::string& name, int gpus) {
-  return {.name = name, .init = false, .restartable = false, .resources = {{"v/gpu", gpus}}};
-}
-
-class DeviceManagerTest : public ::testing::Test {
- protected:
-  static constexpr PluginOptions kPreferred = {.preferred_available = true};
-  static constexpr PluginOptions kPreStart = {.preferred_available = true,
-                                              .pre_start_required = true};
-
-  DeviceManagerTest() {
-    manager_.Connected("v/gpu", plugin_, kPreferred);
-    SendDevices({"a", "b", "c", "d"});
-  }
-  void SendDevices(const std::vector<std::string>& healthy) {
-    std::vector<PluginDevice> devices;
-    devices.reserve(healthy.size());
-    for (const std::string& id : healthy) devices.push_back({id, "Healthy", {}});
-    manager_.Update("v/gpu", devices);
-  }
-  Status Admit(PodUid pod, std::vector<ContainerSpec> containers) {
-    PodSpec spec;
-    spec.name = absl::StrCat("pod-", pod);
-    spec.containers = std::move(containers);
-    manager_.SetActive(pod, true);
-    return manager_.Admit(pod, spec);
-  }
-  std::set<std::string> Held(PodUid pod, const std::string& container) {
-    std::set<std::string> ids;
-    for (const Allocation& allocation : manager_.Allocations(pod, container)) {
-      for (const AllocatedDevice& device : allocation.devices) ids.insert(device.id);
-    }
-    return ids;
-  }
-  std::set<std::string> InUse() {
-    std::set<std::string> ids;
-    const ResourceReport gpu = manager_.Report().at("v/gpu");
-    for (const DeviceReport& device : gpu.devices) {
-      if (device.in_use) ids.insert(device.id);
-    }
-    return ids;
-  }
-
-  SimClock clock_;
-  Changes changes_;
-  CallLog log_{changes_};
-  int stopped_ = 0;
-  const TempFolder folder_;
-  DeviceManager manager_{{.seed = 5, .checkpoint = folder_.path + "/checkpoint"},
-                         [this] { ++stopped_; },
-                         clock_,
-                         changes_,
-                         log_};
-  std::shared_ptr<ScriptedPlugin> plugin_ = std::make_shared<ScriptedPlugin>();
-};
 
 TEST_F(DeviceManagerTest, AllocatesForEachContainerAndNeverTwice) {
   ASSERT_TRUE(Admit(1, {Container("x", 2), Container("y", 1)}).ok());
@@ -342,116 +249,6 @@ TEST_F(DeviceManagerTest, AResourceIsHandledOnceListedAndNoLongerOnceRemoved) {
   manager_.Disconnected("v/gpu");
   clock_.Advance(absl::Minutes(5));
   EXPECT_THAT(manager_.Report(), IsEmpty());
-}
-
-class PreStartTest : public DeviceManagerTest {
- protected:
-  PreStartTest() { manager_.Connected("v/gpu", plugin_, kPreStart); }
-};
-
-TEST_F(PreStartTest, EachStartAsksForTheDevicesThatWereAllocated) {
-  ASSERT_TRUE(Admit(1, {Container("x", 2), Container("y", 1)}).ok());
-  EXPECT_EQ(log_.counts().pre_start, 0) << "admission is no start";
-  for (int i = 0; i < 2; ++i) EXPECT_FALSE(manager_.PreStart(1, Container("x", 2)).value());
-  ASSERT_THAT(log_.pre_start(), SizeIs(2));
-  const std::vector<std::string> ids = log_.pre_start()[1].ids;
-  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()), Held(1, "x"));
-  EXPECT_EQ(log_.counts().allocate, 2);
-}
-
-TEST_F(PreStartTest, ARefusalIsTheStartsErrorInKubeletsWords) {
-  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
-  plugin_->on_pre_start = [](const auto&) { return absl::UnavailableError("not active"); };
-  EXPECT_EQ(manager_.PreStart(1, Container("x", 2)).status().message(),
-            "device plugin PreStartContainer rpc failed with err: not active");
-  EXPECT_EQ(log_.pre_start().at(0).error, "not active");
-  manager_.Disconnected("v/gpu");
-  EXPECT_EQ(manager_.PreStart(1, Container("x", 2)).status().message(),
-            "device plugin PreStartContainer rpc failed with err: endpoint v/gpu has been stopped");
-}
-
-TEST_F(PreStartTest, APluginThatWantsNoneIsNotAsked) {
-  manager_.Connected("v/gpu", plugin_, kPreferred);
-  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
-  EXPECT_FALSE(manager_.PreStart(1, Container("x", 2)).value());
-  EXPECT_EQ(log_.counts().pre_start, 0);
-}
-
-// kubelet knows the options of a plugin from its registration only.
-TEST_F(PreStartTest, APluginThatIsNotBackSinceARestartIsNotAskedAndTheContainerMayStart) {
-  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
-  ASSERT_TRUE(manager_.Restart().ok());
-  EXPECT_FALSE(manager_.PreStart(1, Container("x", 2)).value());
-  EXPECT_EQ(log_.counts().pre_start, 0);
-}
-
-TEST_F(PreStartTest, WithoutARecordTheStartFailsForEverOrIsAllocatedAnew) {
-  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
-  std::filesystem::remove(folder_.path + "/checkpoint");
-  ASSERT_TRUE(manager_.Restart().ok());
-  manager_.Connected("v/gpu", plugin_, kPreStart);
-  SendDevices({"a", "b", "c", "d"});
-  EXPECT_EQ(manager_.PreStart(1, Container("x", 2)).status().message(),
-            "no devices found allocated in local cache for pod "
-            "00000000-0000-4000-8000-000000000001, container x, resource v/gpu");
-  EXPECT_EQ(log_.counts().pre_start, 0);
-
-  manager_.Connected("v/gpu", plugin_, kPreferred);
-  EXPECT_TRUE(manager_.PreStart(1, Container("x", 2)).value());
-  PodSpec spec;
-  spec.containers = {Container("x", 2)};
-  ASSERT_TRUE(manager_.Reallocate(1, spec, spec.containers[0]).ok());
-  EXPECT_THAT(Held(1, "x"), SizeIs(2));
-  EXPECT_FALSE(manager_.PreStart(1, Container("x", 2)).value());
-}
-
-TEST_F(DeviceManagerTest, TheCheckpointIsWrittenWithEachListAndEachAdmittedContainer) {
-  const auto written = [this] { return ReadCheckpoint(folder_.path + "/checkpoint")->value(); };
-  EXPECT_THAT(written().registered.at("v/gpu"), UnorderedElementsAre("a", "b", "c", "d"));
-  SendDevices({"a", "b", "c"});
-  EXPECT_THAT(written().registered.at("v/gpu"), SizeIs(3));
-  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
-  EXPECT_EQ(written().pods.Ids(1, "x", "v/gpu"), Held(1, "x"));
-
-  manager_.SetActive(1, false);
-  manager_.Reclaim();
-  EXPECT_THAT(written().pods.pods(), ElementsAre(1)) << "reclaiming writes nothing";
-  ASSERT_TRUE(manager_.Restart().ok());
-  EXPECT_THAT(Held(1, "x"), SizeIs(2)) << "so an ended pod's devices come back";
-  manager_.Reclaim();
-  EXPECT_THAT(Held(1, "x"), IsEmpty());
-
-  manager_.Disconnected("v/gpu");
-  clock_.Advance(absl::Minutes(5));
-  (void)manager_.RemoveExpired();
-  EXPECT_THAT(written().registered, IsEmpty());
-}
-
-TEST_F(DeviceManagerTest, AnAdmissionWhoseCheckpointCantBeWrittenFails) {
-  std::filesystem::remove_all(folder_.path);
-  EXPECT_THAT(std::string(Admit(1, {Container("x", 2)}).message()),
-              ::testing::HasSubstr("checkpoint"));
-}
-
-TEST_F(DeviceManagerTest, ADamagedCheckpointIsNoneAndARealKubeletsIsRefused) {
-  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
-  const std::string path = folder_.path + "/checkpoint";
-  std::filesystem::resize_file(path, 20);
-  ASSERT_TRUE(manager_.Restart().ok());
-  EXPECT_FALSE(manager_.Handles("v/gpu"));
-  EXPECT_THAT(Held(1, "x"), IsEmpty());
-  std::ofstream(path)
-      << R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":7})";
-  EXPECT_TRUE(absl::IsFailedPrecondition(manager_.Restart()));
-}
-
-TEST_F(DeviceManagerTest, ARunningContainerIsAdmittedAgainWithoutALook) {
-  ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
-  ASSERT_TRUE(manager_.Restart().ok());
-  PodSpec spec;
-  spec.containers = {Container("x", 2)};
-  EXPECT_FALSE(manager_.Admit(1, spec).ok());
-  EXPECT_TRUE(manager_.Admit(1, spec, {"x"}).ok());
 }
 
 }  // namespace
