@@ -21,7 +21,32 @@ Status DeviceManager::Admit(PodUid pod, const PodSpec& spec, const std::set<std:
   return OkStatus();
 }
 
-Status DeviceManager::AllocateContainer(const Target& target, IdsByResource& reusable) {
+// What the topology manager does before each container's allocation.
+Result<std::optional<NumaNodes>> DeviceManager::Align(const Target& target,
+                                                      IdsByResource& reusable) {
+  if (options_.topology == TopologyPolicy::kNone) return target.spec.numa_affinity;
+  std::vector<TopologyHints> hints;
+  for (const auto& [resource, required] : target.container.resources) {
+    if (!Handles(resource)) continue;
+    Reclaim();
+    absl::MutexLock lock(&mutex_);
+    const Resource* found = resources_.Find(resource);
+    if (found == nullptr) continue;
+    DeviceIds available = pod_devices_.Ids(target.pod, target.container.name, resource);
+    DeviceIds reused;
+    if (available.empty()) {
+      const DeviceIds& used = in_use_[resource];
+      std::set_difference(found->healthy.begin(), found->healthy.end(), used.begin(), used.end(),
+                          std::inserter(available, available.end()));
+      reused = reusable[resource];
+    }
+    hints.push_back(MakeHints(found->devices, available, reused, required));
+  }
+  return MergeHints(options_.topology, hints);
+}
+
+Status DeviceManager::AllocateContainer(Target target, IdsByResource& reusable) {
+  ASSIGN_OR_RETURN(target.numa_affinity, Align(target, reusable));
   const ContainerSpec& container = target.container;
   std::vector<std::pair<std::string, int>> wanted(container.resources.begin(),
                                                   container.resources.end());
@@ -103,7 +128,7 @@ Result<std::optional<ChoiceInput>> DeviceManager::PrepareChoice(const Target& ta
                     .reusable = reusable,
                     .available = {},
                     .devices = found->devices,
-                    .numa_affinity = target.spec.numa_affinity};
+                    .numa_affinity = target.numa_affinity};
   const DeviceIds& used = in_use_[resource];
   std::set_difference(found->healthy.begin(), found->healthy.end(), used.begin(), used.end(),
                       std::inserter(input.available, input.available.end()));

@@ -18,19 +18,20 @@ DeviceManager::DeviceManager(DeviceManagerOptions options, std::function<void()>
       log_(log),
       random_(options_.seed) {}
 
-void DeviceManager::Connected(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
-                              PluginOptions options) {
+Status DeviceManager::Connected(const std::string& resource, const std::string& socket,
+                                std::shared_ptr<PluginEndpoint> plugin, PluginOptions options) {
   {
     absl::MutexLock lock(&mutex_);
-    resources_.Connect(resource, std::move(plugin), options);
+    RETURN_IF_ERROR(resources_.Connect(resource, socket, std::move(plugin), options));
   }
   changes_.Bump();
+  return OkStatus();
 }
 
-void DeviceManager::Disconnected(const std::string& resource) {
+void DeviceManager::Disconnected(const std::string& resource, const std::string& socket) {
   {
     absl::MutexLock lock(&mutex_);
-    resources_.Disconnect(resource, clock_.Monotonic());
+    resources_.Disconnect(resource, socket, clock_.Monotonic());
   }
   endpoint_stopped_();
   changes_.Bump();

@@ -35,12 +35,14 @@
 #include "sim/kubelet/pod.h"
 #include "sim/kubelet/pod_devices.h"
 #include "sim/kubelet/resource_table.h"
+#include "sim/kubelet/topology.h"
 
 namespace switchyard::sim {
 
 struct DeviceManagerOptions {
   std::uint64_t seed = 1;
   absl::Duration grace = absl::Minutes(5);
+  TopologyPolicy topology = TopologyPolicy::kNone;
   std::string checkpoint = {};  // path of the file; its folder exists once something is registered
 };
 
@@ -51,10 +53,10 @@ class DeviceManager {
   DeviceManager(DeviceManagerOptions options, std::function<void()> endpoint_stopped, Clock& clock,
                 Changes& changes, CallLog& log);
 
-  // What the plugins' connections report.
-  void Connected(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
-                 PluginOptions options);
-  void Disconnected(const std::string& resource);
+  // What the plugins' connections report; ResourceTable says what comes of it.
+  [[nodiscard]] Status Connected(const std::string& resource, const std::string& socket,
+                                 std::shared_ptr<PluginEndpoint> plugin, PluginOptions options);
+  void Disconnected(const std::string& resource, const std::string& socket);
   void Update(const std::string& resource, const std::vector<PluginDevice>& snapshot);
 
   // Removes resources whose plugin is gone for the grace time; how long until the next is due.
@@ -93,8 +95,10 @@ class DeviceManager {
     PodUid pod;
     const PodSpec& spec;
     const ContainerSpec& container;
+    std::optional<NumaNodes> numa_affinity = {};  // what the topology manager decided
   };
-  Status AllocateContainer(const Target& target, IdsByResource& reusable);
+  Status AllocateContainer(Target target, IdsByResource& reusable);
+  Result<std::optional<NumaNodes>> Align(const Target& target, IdsByResource& reusable);
   // Whether it has new devices.
   Result<bool> AllocateResource(const Target& target, const std::string& resource, int required,
                                 const DeviceIds& reusable);

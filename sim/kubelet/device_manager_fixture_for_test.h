@@ -62,8 +62,19 @@ class DeviceManagerTest : public ::testing::Test {
                                               .pre_start_required = true};
 
   DeviceManagerTest() {
-    manager_.Connected("v/gpu", plugin_, kPreferred);
+    Connect("v/gpu", plugin_, kPreferred);
     SendDevices({"a", "b", "c", "d"});
+  }
+  // A plugin registers, on a socket of its own; and all of the resource's end.
+  void Connect(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
+               PluginOptions options) {
+    const std::string socket = absl::StrCat(++sockets_, ".sock");
+    EXPECT_TRUE(manager_.Connected(resource, socket, std::move(plugin), options).ok());
+  }
+  void Disconnect(const std::string& resource) {
+    for (int i = 1; i <= sockets_; ++i) {
+      manager_.Disconnected(resource, absl::StrCat(i, ".sock"));
+    }
   }
   void SendDevices(const std::vector<std::string>& healthy) {
     std::vector<PluginDevice> devices;
@@ -98,6 +109,7 @@ class DeviceManagerTest : public ::testing::Test {
   Changes changes_;
   CallLog log_{changes_};
   int stopped_ = 0;
+  int sockets_ = 0;
   const TempFolder folder_;
   DeviceManager manager_{{.seed = 5, .checkpoint = folder_.path + "/checkpoint"},
                          [this] { ++stopped_; },

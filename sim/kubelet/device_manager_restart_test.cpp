@@ -19,7 +19,7 @@ using ::testing::UnorderedElementsAre;
 
 class PreStartTest : public DeviceManagerTest {
  protected:
-  PreStartTest() { manager_.Connected("v/gpu", plugin_, kPreStart); }
+  PreStartTest() { Connect("v/gpu", plugin_, kPreStart); }
 };
 
 TEST_F(PreStartTest, EachStartAsksForTheDevicesThatWereAllocated) {
@@ -38,13 +38,13 @@ TEST_F(PreStartTest, ARefusalIsTheStartsErrorInKubeletsWords) {
   EXPECT_EQ(manager_.PreStart(1, Container("x", 2)).status().message(),
             "device plugin PreStartContainer rpc failed with err: not active");
   EXPECT_EQ(log_.pre_start().at(0).error, "not active");
-  manager_.Disconnected("v/gpu");
+  Disconnect("v/gpu");
   EXPECT_EQ(manager_.PreStart(1, Container("x", 2)).status().message(),
             "device plugin PreStartContainer rpc failed with err: endpoint v/gpu has been stopped");
 }
 
 TEST_F(PreStartTest, APluginThatWantsNoneIsNotAsked) {
-  manager_.Connected("v/gpu", plugin_, kPreferred);
+  Connect("v/gpu", plugin_, kPreferred);
   ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
   EXPECT_FALSE(manager_.PreStart(1, Container("x", 2)).value());
   EXPECT_EQ(log_.counts().pre_start, 0);
@@ -62,14 +62,14 @@ TEST_F(PreStartTest, WithoutARecordTheStartFailsForEverOrIsAllocatedAnew) {
   ASSERT_TRUE(Admit(1, {Container("x", 2)}).ok());
   std::filesystem::remove(folder_.path + "/checkpoint");
   ASSERT_TRUE(manager_.Restart().ok());
-  manager_.Connected("v/gpu", plugin_, kPreStart);
+  Connect("v/gpu", plugin_, kPreStart);
   SendDevices({"a", "b", "c", "d"});
   EXPECT_EQ(manager_.PreStart(1, Container("x", 2)).status().message(),
             "no devices found allocated in local cache for pod "
             "00000000-0000-4000-8000-000000000001, container x, resource v/gpu");
   EXPECT_EQ(log_.counts().pre_start, 0);
 
-  manager_.Connected("v/gpu", plugin_, kPreferred);
+  Connect("v/gpu", plugin_, kPreferred);
   EXPECT_TRUE(manager_.PreStart(1, Container("x", 2)).value());
   PodSpec spec;
   spec.containers = {Container("x", 2)};
@@ -94,7 +94,7 @@ TEST_F(DeviceManagerTest, TheCheckpointIsWrittenWithEachListAndEachAdmittedConta
   manager_.Reclaim();
   EXPECT_THAT(Held(1, "x"), IsEmpty());
 
-  manager_.Disconnected("v/gpu");
+  Disconnect("v/gpu");
   clock_.Advance(absl::Minutes(5));
   (void)manager_.RemoveExpired();
   EXPECT_THAT(written().registered, IsEmpty());

@@ -99,7 +99,7 @@ TEST_F(DeviceManagerTest, AnErrorOfGetPreferredAllocationFailsTheAdmission) {
 }
 
 TEST_F(DeviceManagerTest, APluginThatDoesNotOfferAPreferenceIsNotAsked) {
-  manager_.Connected("v/gpu", plugin_, {});
+  Connect("v/gpu", plugin_, {});
   ASSERT_TRUE(Admit(1, {Container("x", 1)}).ok());
   EXPECT_EQ(log_.counts().preferred, 0);
 }
@@ -127,7 +127,7 @@ TEST_F(DeviceManagerTest, AllocateGetsTheIdsInRandomOrder) {
 
 TEST_F(DeviceManagerTest, TheFirstAnswerOfAContainerWinsOnAConflict) {
   const auto other = std::make_shared<ScriptedPlugin>();
-  manager_.Connected("v/nic", other, kPreferred);
+  Connect("v/nic", other, kPreferred);
   manager_.Update("v/nic", {{"n", "Healthy", {}}});
   std::vector<std::string> order;
   const auto answer = [&](const std::string& who) {
@@ -201,7 +201,7 @@ TEST_F(DeviceManagerTest, ARestartKeepsAllocationsAndForgetsDevices) {
   EXPECT_EQ(manager_.Report().at("v/gpu").capacity, 0);
   EXPECT_EQ(Admit(2, {Container("x", 1)}).message(),
             "no healthy devices present; cannot allocate unhealthy devices v/gpu");
-  manager_.Connected("v/gpu", plugin_, kPreferred);
+  Connect("v/gpu", plugin_, kPreferred);
   SendDevices({"a", "b", "c", "d"});
   EXPECT_EQ(InUse(), Held(1, "x"));
   EXPECT_FALSE(Admit(3, {Container("x", 3)}).ok());
@@ -222,31 +222,31 @@ TEST_F(DeviceManagerTest, AdmissionAgainAsksNothingButWantsTheSameHealthyDevices
             "v/gpu");
 }
 
-// The old stream of a plugin ends after it registered anew.
+// Its stream is still open, but kubelet has forgotten it.
 TEST_F(DeviceManagerTest, AStoppedEndpointIsNotCalledEvenIfItsDevicesAreBack) {
-  manager_.Disconnected("v/gpu");
+  Disconnect("v/gpu");
   EXPECT_EQ(stopped_, 1);
   SendDevices({"a"});
   EXPECT_EQ(Admit(1, {Container("x", 1)}).message(),
             "device plugin GetPreferredAllocation rpc failed with err: endpoint v/gpu has been "
             "stopped");
-  manager_.Connected("v/gpu", plugin_, kPreferred);
+  Connect("v/gpu", plugin_, kPreferred);
   EXPECT_EQ(log_.counts().preferred, 0);
 }
 
 TEST_F(DeviceManagerTest, AResourceIsHandledOnceListedAndNoLongerOnceRemoved) {
-  manager_.Connected("v/new", plugin_, kPreferred);
+  Connect("v/new", plugin_, kPreferred);
   EXPECT_FALSE(manager_.Handles("v/new"));
   manager_.Update("v/new", {});
   EXPECT_TRUE(manager_.Handles("v/new"));
-  manager_.Disconnected("v/new");
+  Disconnect("v/new");
   EXPECT_EQ(manager_.RemoveExpired(), absl::Minutes(5));
-  manager_.Disconnected("v/gpu");
+  Disconnect("v/gpu");
   clock_.Advance(absl::Minutes(5));
   EXPECT_FALSE(manager_.Handles("v/new"));
-  manager_.Connected("v/gpu", plugin_, kPreferred);
+  Connect("v/gpu", plugin_, kPreferred);
   SendDevices({"a"});
-  manager_.Disconnected("v/gpu");
+  Disconnect("v/gpu");
   clock_.Advance(absl::Minutes(5));
   EXPECT_THAT(manager_.Report(), IsEmpty());
 }

@@ -21,6 +21,7 @@
 #include "sim/kubelet/pod_resources_server.h"
 #include "sim/kubelet/pod_table.h"
 #include "sim/kubelet/registration_server.h"
+#include "sim/kubelet/shortage.h"
 
 namespace switchyard::sim {
 namespace {
@@ -47,6 +48,7 @@ class Kubelet::Impl final : public PodResourcesSource {
         manager_(
             {.seed = options_.seed,
              .grace = options_.endpoint_grace,
+             .topology = options_.topology,
              .checkpoint = absl::StrCat(options_.device_plugins_folder, "/", kCheckpointFile)},
             [this] { expiry_->Poke(); }, clock_, changes_, log_),
         container_starts_(manager_, pods_, admission_, changes_) {}
@@ -250,9 +252,19 @@ PodStatus Kubelet::Impl::Admit(const PodRecord& pod, bool again) {
     names.insert(container.name);
   }
   if (const Status status = manager_.Admit(pod.uid, pod.spec, names); !status.ok()) {
+    if (IsTopologyError(status)) return reject("TopologyAffinityError", status.message());
     return reject(
         "UnexpectedAdmissionError",
         absl::StrCat("Allocate failed due to ", status.message(), ", which is unexpected"));
+  }
+  if (!again) {
+    std::vector<PodSpec> others;
+    for (const PodRecord& other : pods_.All()) {
+      if (other.active && other.uid != pod.uid) others.push_back(other.spec);
+    }
+    if (const auto shortage = FindShortage(pod.spec, others, manager_.Report())) {
+      return reject(absl::StrCat("OutOf", shortage->resource), shortage->message);
+    }
   }
   PodStatus status{.admitted = true};
   for (const ContainerSpec& container : pod.spec.containers) {

@@ -23,6 +23,7 @@
 #include "base/status.h"
 #include "sim/kubelet/call_log.h"
 #include "sim/kubelet/pod.h"
+#include "sim/kubelet/topology.h"
 
 namespace switchyard::sim {
 
@@ -36,6 +37,7 @@ struct KubeletOptions {
   absl::Duration pre_start_timeout = absl::Seconds(30);  // of PreStartContainer; always real time
   absl::Duration start_retry = absl::Seconds(10);        // a container that could not be started
   bool limit_pod_resources = true;                       // 100 calls a second, burst of 10
+  TopologyPolicy topology = TopologyPolicy::kNone;       // for each container by itself
   // As kubelet up to 1.35: a stream that ends closes the newest plugin of the resource, whoever's
   // stream it was. Otherwise plugins are told apart by resource and socket path.
   bool plugins_by_name_only = false;

@@ -111,20 +111,67 @@ TEST_F(KubeletTest, TheNewestRegistrationWins) {
   ASSERT_TRUE(AddPod("pod", 2).admitted);
 }
 
-// Also where kubelet tells plugins apart by socket: the old stream's end stops the new endpoint.
-TEST_F(KubeletTest, AnOldStreamThatEndsAfterANewRegistrationStopsTheResource) {
+TEST_F(KubeletTest, AnOldStreamThatEndsAfterANewRegistrationLeavesTheResource) {
   const auto old = MakeRegistered({"a"});
   const auto plugin = MakePlugin("q.sock");
   plugin->Send(HealthyDevices({"x", "y"}));
   ASSERT_TRUE(plugin->Register("v/gpu").ok());
   ASSERT_TRUE(WaitAllocatable(2));
   old->EndStreams();
-  ASSERT_TRUE(WaitDisconnected());
-  EXPECT_EQ(Gpu().allocatable, 0);
-  // The new stream is still open: devices come back, the endpoint does not.
-  plugin->Send(HealthyDevices({"x"}));
-  ASSERT_TRUE(kubelet_->WaitFor([&] { return Gpu().allocatable == 1; }, kPatience));
-  EXPECT_THAT(AddPod("pod", 1).message, HasSubstr("endpoint v/gpu has been stopped"));
+  ASSERT_TRUE(
+      kubelet_->WaitFor([&] { return kubelet_->calls().counts().streams_ended == 1; }, kPatience));
+  EXPECT_TRUE(Gpu().connected);
+  EXPECT_EQ(Gpu().allocatable, 2);
+  EXPECT_TRUE(AddPod("pod", 2).admitted);
+}
+
+TEST_F(KubeletTest, ASocketThatRegistersTwiceIsRefusedAndNoLongerWatched) {
+  const auto plugin = MakeRegistered({"a", "b"});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(plugin->Register("v/gpu").message(),
+              absl::StrCat("device plugin already connected: ", plugins(), "/p.sock"));
+  }
+  plugin->EndStreams();
+  ASSERT_TRUE(
+      kubelet_->WaitFor([&] { return kubelet_->calls().counts().streams_ended == 1; }, kPatience));
+  EXPECT_TRUE(Gpu().connected);
+  EXPECT_EQ(Gpu().allocatable, 2);
+  EXPECT_FALSE(plugin->Register("v/gpu").ok());
+  kubelet_->Stop();
+  EXPECT_FALSE(Gpu().connected);
+  ASSERT_TRUE(kubelet_->Start().ok());
+}
+
+// kubelet counts what pods ask for besides what it knows to be allocated.
+TEST_F(KubeletTest, WithoutItsCheckpointPodsStillCountForWhatTheyAskedFor) {
+  auto plugin = MakeRegistered({"a", "b", "c", "d"});
+  ASSERT_TRUE(AddPod("first", 2).admitted);
+  kubelet_->Stop();
+  ASSERT_TRUE(kubelet_->LoseCheckpoint().ok());
+  ASSERT_TRUE(kubelet_->Start().ok());
+  plugin = MakePlugin("q.sock");
+  plugin->Send(HealthyDevices({"a", "b", "c", "d"}));
+  ASSERT_TRUE(plugin->Register("v/gpu").ok());
+  ASSERT_TRUE(WaitAllocatable(4));
+  const PodStatus status = AddPod("second", 3);
+  EXPECT_EQ(status.reason, "OutOfv/gpu");
+  EXPECT_EQ(status.message,
+            "Node didn't have enough resource: v/gpu, requested: 3, used: 2, capacity: 4");
+  EXPECT_TRUE(AddPod("third", 2).admitted);
+}
+
+TEST_F(KubeletTest, AContainerThatTheTopologyPolicyRefusesFailsThePod) {
+  Make({.topology = TopologyPolicy::kSingleNumaNode});
+  const auto plugin = MakePlugin("p.sock");
+  plugin->Send({{"a", "Healthy", {0}}, {"b", "Healthy", {1}}, {"c", "Healthy", {1}}});
+  ASSERT_TRUE(plugin->Register("v/gpu").ok());
+  ASSERT_TRUE(WaitAllocatable(3));
+  const PodStatus three = AddPod("three", 3);
+  EXPECT_EQ(three.reason, "TopologyAffinityError");
+  EXPECT_EQ(three.message, "Resources cannot be allocated with Topology locality");
+  const PodStatus two = AddPod("two", 2);
+  ASSERT_TRUE(two.admitted) << two.message;
+  EXPECT_THAT(two.containers.at(0).devices.at("v/gpu"), ElementsAre("b", "c"));
 }
 
 TEST_F(KubeletTest, ByNameOnlyTheOldStreamsEndAlsoClosesTheNewPlugin) {
@@ -296,7 +343,10 @@ TEST_F(KubeletTest, AStreamCanBeWithheld) {
   ASSERT_TRUE(plugin->Register("v/gpu").ok());
   EXPECT_TRUE(Gpu().connected);
   EXPECT_EQ(kubelet_->calls().counts().streams_opened, 0);
-  ASSERT_TRUE(plugin->Register("v/gpu").ok());
+  EXPECT_FALSE(plugin->Register("v/gpu").ok()) << "its socket is known";
+  const auto again = MakePlugin("q.sock");
+  again->Send(HealthyDevices({"a"}));
+  ASSERT_TRUE(again->Register("v/gpu").ok());
   EXPECT_TRUE(WaitAllocatable(1));
 }
 

@@ -23,9 +23,11 @@ Status PluginRegistry::Connect(const std::string& resource, const std::string& s
   if (status.ok()) {
     const Result<PluginOptions> options = client->GetOptions();
     status = options.status();
-    if (status.ok()) manager_.Connected(resource, client, *options);
+    if (status.ok()) status = manager_.Connected(resource, KeyOf(*client), client, *options);
   }
   if (!status.ok()) {
+    // Of a socket that was connected already this takes out that client too: from now on nobody
+    // looks at how its stream ends. So in kubelet (connectClient in plugin/v1beta1/handler.go).
     Take(*client);
     return status;
   }
@@ -42,6 +44,7 @@ void PluginRegistry::StartStream(std::shared_ptr<PluginClient> client) {
     return true;
   });
   Stream& stream = streams_.emplace_back();
+  stream.client = client;
   stream.thread = std::thread([this, &stream, client = std::move(client)] {
     client->RunStream([&](const std::vector<PluginDevice>& snapshot) {
       manager_.Update(client->resource(), snapshot);
@@ -57,19 +60,24 @@ void PluginRegistry::StreamEnded(const PluginClient& client) {
   const std::shared_ptr<PluginClient> found = Take(client);
   if (found == nullptr) return;
   found->Close();
-  manager_.Disconnected(found->resource());
+  manager_.Disconnected(found->resource(), KeyOf(*found));
 }
 
 std::shared_ptr<PluginClient> PluginRegistry::Take(const PluginClient& client) {
   absl::MutexLock lock(&mutex_);
-  const auto found = std::find_if(clients_.begin(), clients_.end(), [&](const auto& other) {
-    return other->resource() == client.resource() &&
-           (options_.by_name_only || other->socket_path() == client.socket_path());
+  std::shared_ptr<PluginClient> first;
+  std::erase_if(clients_, [&](const auto& other) {
+    if (other->resource() != client.resource() || KeyOf(*other) != KeyOf(client)) return false;
+    if (first == nullptr) first = other;
+    return true;
   });
-  if (found == clients_.end()) return nullptr;
-  std::shared_ptr<PluginClient> taken = std::move(*found);
-  clients_.erase(found);
-  return taken;
+  return first;
+}
+
+// By what a resource's plugins are told apart.
+const std::string& PluginRegistry::KeyOf(const PluginClient& client) const {
+  static const std::string kNothing;
+  return options_.by_name_only ? kNothing : client.socket_path();
 }
 
 void PluginRegistry::Close() {
@@ -81,9 +89,11 @@ void PluginRegistry::Close() {
     clients.swap(clients_);
     streams.swap(streams_);
   }
+  // Also those that were forgotten: with kubelet all its connections end.
+  for (const Stream& stream : streams) clients.push_back(stream.client);
   for (const auto& client : clients) {
     client->Close();
-    manager_.Disconnected(client->resource());
+    manager_.Disconnected(client->resource(), KeyOf(*client));
   }
   for (Stream& stream : streams) stream.thread.join();
 }

@@ -43,12 +43,15 @@ class PluginRegistry {
 
  private:
   struct Stream {
+    std::shared_ptr<PluginClient> client;
     std::thread thread;
     std::atomic<bool> ended = false;
   };
   void StartStream(std::shared_ptr<PluginClient> client);
+  [[nodiscard]] const std::string& KeyOf(const PluginClient& client) const;
   void StreamEnded(const PluginClient& client);
-  // Takes the client that kubelet would find for this one, out of the list; null if there is none.
+  // Takes those out of the list that kubelet can't tell from this one, and returns the first; null
+  // if there is none.
   std::shared_ptr<PluginClient> Take(const PluginClient& client);
 
   const Options options_;

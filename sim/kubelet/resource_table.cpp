@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace switchyard::sim {
 
 bool Resource::has_topology() const {
@@ -11,18 +13,31 @@ bool Resource::has_topology() const {
                      [](const auto& device) { return !device.second.numa_nodes.empty(); });
 }
 
-void ResourceTable::Connect(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
-                            PluginOptions options) {
+Status ResourceTable::Connect(const std::string& resource, const std::string& socket,
+                              std::shared_ptr<PluginEndpoint> plugin, PluginOptions options) {
   Resource& it = resources_[resource];
+  if (!socket.empty() && it.registered.contains(socket)) {
+    return absl::AlreadyExistsError(absl::StrCat("device plugin already connected: ", socket));
+  }
+  it.registered[socket] = {plugin, options};
   it.plugin = std::move(plugin);
   it.options = options;
   it.stopped_at.reset();
+  return OkStatus();
 }
 
-void ResourceTable::Disconnect(const std::string& resource, absl::Duration now) {
+void ResourceTable::Disconnect(const std::string& resource, const std::string& socket,
+                               absl::Duration now) {
   const auto found = resources_.find(resource);
   if (found == resources_.end()) return;
   Resource& it = found->second;
+  if (it.registered.erase(socket) == 0) return;
+  if (!it.registered.empty()) {  // kubelet takes any of them
+    const Registered& other = it.registered.begin()->second;
+    it.plugin = other.plugin;
+    it.options = other.options;
+    return;
+  }
   it.unhealthy.merge(it.healthy);
   it.healthy.clear();
   it.stopped_at = now;

@@ -12,11 +12,19 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/status.h"
 #include "sim/kubelet/endpoint.h"
 
 namespace switchyard::sim {
 
+struct Registered {
+  std::shared_ptr<PluginEndpoint> plugin;
+  PluginOptions options;
+};
+
 struct Resource {
+  std::map<std::string, Registered> registered;  // by socket: those whose end kubelet has not seen
+  // The one that is called.
   std::shared_ptr<PluginEndpoint> plugin;  // null after a restart of kubelet: a stopped endpoint
   PluginOptions options;                   // none of them after a restart of kubelet
   std::optional<absl::Duration> stopped_at;
@@ -31,12 +39,14 @@ struct Resource {
 
 class ResourceTable {
  public:
-  // The newest registration wins. The devices of the one before stay until the first snapshot.
-  void Connect(const std::string& resource, std::shared_ptr<PluginEndpoint> plugin,
-               PluginOptions options);
-  // All devices become unhealthy and the resource's endpoint is stopped, be it the one whose stream
-  // ended or, as in kubelet, a newer one.
-  void Disconnect(const std::string& resource, absl::Duration now);
+  // The newest registration wins; the others stay known. The devices of the one before stay until
+  // the first snapshot. kAlreadyExists for a socket that is known. The empty socket, for kubelets
+  // that don't tell plugins by it, is one that each registration replaces.
+  [[nodiscard]] Status Connect(const std::string& resource, const std::string& socket,
+                               std::shared_ptr<PluginEndpoint> plugin, PluginOptions options);
+  // Another one that is known is called from now on, and the devices stay as they are. With the
+  // last one all devices become unhealthy and the resource is stopped.
+  void Disconnect(const std::string& resource, const std::string& socket, absl::Duration now);
   // A snapshot: what it does not name is gone. It does not start a stopped endpoint again.
   void Update(const std::string& resource, const std::vector<PluginDevice>& snapshot);
 

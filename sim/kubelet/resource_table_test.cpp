@@ -27,8 +27,11 @@ class NoPlugin final : public PluginEndpoint {
 class ResourceTableTest : public ::testing::Test {
  protected:
   ResourceTableTest() {
-    table_.Connect("v/gpu", std::make_shared<NoPlugin>(), {.preferred_available = true});
+    Connect("v/gpu", "p.sock", {.preferred_available = true});
     table_.Update("v/gpu", {{"a", "Healthy", {0}}, {"b", "Unhealthy", {}}, {"c", "Healthy", {}}});
+  }
+  void Connect(const std::string& resource, const std::string& socket, PluginOptions options = {}) {
+    EXPECT_TRUE(table_.Connect(resource, socket, std::make_shared<NoPlugin>(), options).ok());
   }
   const Resource& gpu() { return *table_.Find("v/gpu"); }
 
@@ -58,7 +61,7 @@ TEST_F(ResourceTableTest, OneIdWithBothHealthsCountsTwice) {
 }
 
 TEST_F(ResourceTableTest, AnEndedStreamLeavesUnhealthyDevicesForTheGraceTime) {
-  table_.Disconnect("v/gpu", absl::Seconds(10));
+  table_.Disconnect("v/gpu", "p.sock", absl::Seconds(10));
   EXPECT_THAT(gpu().healthy, IsEmpty());
   EXPECT_THAT(gpu().unhealthy, ElementsAre("a", "b", "c"));
   EXPECT_FALSE(gpu().connected());
@@ -69,8 +72,8 @@ TEST_F(ResourceTableTest, AnEndedStreamLeavesUnhealthyDevicesForTheGraceTime) {
 }
 
 TEST_F(ResourceTableTest, ANewRegistrationEndsTheGraceTimeAndKeepsTheOldDevicesUntilItsSnapshot) {
-  table_.Disconnect("v/gpu", absl::Seconds(10));
-  table_.Connect("v/gpu", std::make_shared<NoPlugin>(), {});
+  table_.Disconnect("v/gpu", "p.sock", absl::Seconds(10));
+  Connect("v/gpu", "p.sock");
   EXPECT_TRUE(gpu().connected());
   EXPECT_FALSE(gpu().options.preferred_available);
   EXPECT_THAT(gpu().unhealthy, ElementsAre("a", "b", "c"));
@@ -78,10 +81,40 @@ TEST_F(ResourceTableTest, ANewRegistrationEndsTheGraceTimeAndKeepsTheOldDevicesU
   EXPECT_NE(table_.Find("v/gpu"), nullptr);
 }
 
-// An old stream that ends after a new registration: kubelet stops the new endpoint, and a later
-// snapshot brings back the devices but not the endpoint.
+TEST_F(ResourceTableTest, TheEndOfOnePluginLeavesTheOtherAndTheDevices) {
+  Connect("v/gpu", "q.sock");
+  table_.Disconnect("v/gpu", "p.sock", absl::Seconds(10));
+  EXPECT_TRUE(gpu().connected());
+  EXPECT_FALSE(gpu().options.preferred_available);
+  EXPECT_THAT(gpu().healthy, ElementsAre("a", "c"));
+  table_.Disconnect("v/gpu", "p.sock", absl::Seconds(10));
+  EXPECT_TRUE(gpu().connected()) << "it is not known any more";
+  table_.Disconnect("v/gpu", "q.sock", absl::Seconds(10));
+  EXPECT_FALSE(gpu().connected());
+  EXPECT_THAT(gpu().healthy, IsEmpty());
+}
+
+TEST_F(ResourceTableTest, TheEndOfTheNewestPluginMakesAnotherTheOneThatIsCalled) {
+  Connect("v/gpu", "q.sock");
+  table_.Disconnect("v/gpu", "q.sock", absl::Seconds(10));
+  EXPECT_TRUE(gpu().connected());
+  EXPECT_TRUE(gpu().options.preferred_available);
+  EXPECT_THAT(gpu().healthy, ElementsAre("a", "c"));
+}
+
+TEST_F(ResourceTableTest, AKnownSocketIsRefusedUnlessPluginsHaveNone) {
+  const auto again = std::make_shared<NoPlugin>();
+  EXPECT_EQ(table_.Connect("v/gpu", "p.sock", again, {}).message(),
+            "device plugin already connected: p.sock");
+  EXPECT_TRUE(gpu().options.preferred_available);
+  Connect("v/other", "");
+  Connect("v/other", "");
+  table_.Disconnect("v/other", "", absl::Seconds(10));
+  EXPECT_FALSE(table_.Find("v/other")->connected());
+}
+
 TEST_F(ResourceTableTest, ASnapshotDoesNotStartAStoppedEndpoint) {
-  table_.Disconnect("v/gpu", absl::Seconds(10));
+  table_.Disconnect("v/gpu", "p.sock", absl::Seconds(10));
   table_.Update("v/gpu", {{"a", "Healthy", {}}});
   EXPECT_THAT(gpu().healthy, ElementsAre("a"));
   EXPECT_FALSE(gpu().connected());
@@ -90,7 +123,7 @@ TEST_F(ResourceTableTest, ASnapshotDoesNotStartAStoppedEndpoint) {
 }
 
 TEST_F(ResourceTableTest, ASnapshotOfARemovedResourceIsRemovedAgain) {
-  table_.Disconnect("v/gpu", absl::ZeroDuration());
+  table_.Disconnect("v/gpu", "p.sock", absl::ZeroDuration());
   table_.RemoveExpired(kGrace, kGrace);
   table_.Update("v/gpu", {{"a", "Healthy", {}}});
   table_.RemoveExpired(kGrace, kGrace);
@@ -98,7 +131,7 @@ TEST_F(ResourceTableTest, ASnapshotOfARemovedResourceIsRemovedAgain) {
 }
 
 TEST_F(ResourceTableTest, ARestartKnowsTheResourcesOfTheCheckpointAndNothingOfThem) {
-  table_.Connect("v/other", std::make_shared<NoPlugin>(), {.preferred_available = true});
+  Connect("v/other", "p.sock", {.preferred_available = true});
   table_.Restore({"v/gpu"}, absl::Seconds(10));
   EXPECT_TRUE(gpu().listed);
   EXPECT_FALSE(gpu().options.preferred_available);

@@ -101,6 +101,7 @@ Status SimNode::Build() {
     kubelet.pod_resources_folder =
         options_.pod_resources.empty() ? paths_.pod_resources() : options_.pod_resources;
     kubelet.seed = options_.seed;
+    ASSIGN_OR_RETURN(kubelet.topology, ParseTopologyPolicy(options_.topology_policy));
     kubelet.clock = options_.clock != nullptr ? options_.clock : &clock_;
     kubelet_ = std::make_unique<Kubelet>(kubelet);
     RETURN_IF_ERROR(kubelet_->Start());

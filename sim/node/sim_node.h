@@ -47,6 +47,7 @@ struct SimNodeOptions {
   // Kubelet's, and of Fabric Manager's window after a warm restart; null = one that AdvanceClock
   // moves.
   Clock* clock = nullptr;
+  std::string topology_policy = {};  // kubelet's name of it; "" = none
   // Of kubelet; "" = below dir.
   std::string device_plugins = {};
   std::string pod_resources = {};
