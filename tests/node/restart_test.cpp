@@ -274,14 +274,6 @@ TEST_F(RestartTest, ACorruptStateFileIsSetAside) {
   EXPECT_TRUE(AllHealthy());
 }
 
-TEST_F(RestartTest, EnforceIsRefusedUntilItExists) {
-  MakeNode();
-  StartAgent({{"fabric.mode", "enforce"}}, /*wait=*/false);
-  EXPECT_NE(agent_->Wait(kPatience).value_or(0), 0);
-  EXPECT_THAT(agent_->Output(), HasSubstr("enforce"));
-  EXPECT_THAT(agent_->Output(), HasSubstr("advise"));
-}
-
 TEST_F(RestartTest, ATakenHttpAddressStopsTheStartBeforeKubeletHearsOfIt) {
   MakeNode();
   const UniqueFd taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
