@@ -41,24 +41,29 @@ TEST_P(HelpTest, HasExamplesAndExitCodes) {
   EXPECT_THAT(ran.out, HasSubstr("switchyard " + GetParam().front()));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryCommand, HelpTest,
-                         ::testing::Values(std::vector<std::string>{"agent"},
-                                           std::vector<std::string>{"inventory"},
-                                           std::vector<std::string>{"mapping", "show"},
-                                           std::vector<std::string>{"mapping", "create"},
-                                           std::vector<std::string>{"mapping", "set"},
-                                           std::vector<std::string>{"partitions"},
-                                           std::vector<std::string>{"plan"},
-                                           std::vector<std::string>{"doctor"},
-                                           std::vector<std::string>{"probe"},
-                                           std::vector<std::string>{"config", "show"},
-                                           std::vector<std::string>{"config", "validate"},
-                                           std::vector<std::string>{"version"}));
+INSTANTIATE_TEST_SUITE_P(
+    EveryCommand, HelpTest,
+    ::testing::Values(
+        std::vector<std::string>{"agent"}, std::vector<std::string>{"inventory"},
+        std::vector<std::string>{"mapping", "show"}, std::vector<std::string>{"mapping", "create"},
+        std::vector<std::string>{"mapping", "set"}, std::vector<std::string>{"partitions"},
+        std::vector<std::string>{"plan"}, std::vector<std::string>{"tenancies"},
+        std::vector<std::string>{"release"}, std::vector<std::string>{"drain"},
+        std::vector<std::string>{"reconcile"}, std::vector<std::string>{"journal", "verify"},
+        std::vector<std::string>{"journal", "export"}, std::vector<std::string>{"doctor"},
+        std::vector<std::string>{"probe"}, std::vector<std::string>{"config", "show"},
+        std::vector<std::string>{"config", "validate"}, std::vector<std::string>{"version"}));
 
 TEST(UsageTest, IsExitCodeTwoAndOneLine) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
                                                     {"nonsense"},
                                                     {"mapping"},
+                                                    {"journal"},
+                                                    {"reconcile"},
+                                                    {"release"},
+                                                    {"release", "seven", "--yes"},
+                                                    {"drain", "--off", "--wait"},
+                                                    {"drain", "--wait=soon"},
                                                     {"plan", "extra"},
                                                     {"inventory", "-x"},
                                                     {"mapping", "set", "0000:0f:00.0"},

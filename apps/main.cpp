@@ -24,21 +24,41 @@ namespace {
 constexpr char kExitCodes[] =
     "Exit codes: 0 done; 1 failed, standard error says why; 2 wrong usage.";
 
-constexpr char kMappingExamples[] =
-    "Examples:\n"
-    "  switchyard mapping show\n"
-    "  switchyard mapping create                # from NVML, once\n"
-    "  switchyard mapping set 0000:0f:00.0 5    # by hand";
-constexpr char kConfigExamples[] =
-    "Examples:\n"
-    "  switchyard config show --config /etc/switchyard/config.yaml\n"
-    "  switchyard config validate /etc/switchyard/config.yaml";
+// The first word of commands that have two.
+struct Parent {
+  const char* name;
+  const char* summary;
+  const char* examples;
+};
+constexpr Parent kParents[] = {
+    {"mapping", "Which GPU sits where on the board",
+     "Examples:\n"
+     "  switchyard mapping show\n"
+     "  switchyard mapping create                # from NVML, once\n"
+     "  switchyard mapping set 0000:0f:00.0 5    # by hand"},
+    {"journal", "The tenancies' record in the state file",
+     "Examples:\n"
+     "  switchyard journal verify\n"
+     "  switchyard journal export > journal.json"},
+    {"config", "The agent's configuration",
+     "Examples:\n"
+     "  switchyard config show --config /etc/switchyard/config.yaml\n"
+     "  switchyard config validate /etc/switchyard/config.yaml"},
+};
+const Parent& ParentOf(absl::string_view name) {
+  for (const Parent& parent : kParents) {
+    if (name == parent.name) return parent;
+  }
+  return kParents[0];
+}
 
 std::vector<Command> Commands() {
-  return {AgentCommand(),         InventoryCommand(),  HoldersCommand(),    MappingShowCommand(),
-          MappingCreateCommand(), MappingSetCommand(), PartitionsCommand(), PlanCommand(),
-          DoctorCommand(),        ProbeCommand(),      ConfigShowCommand(), ConfigValidateCommand(),
-          VersionCommand()};
+  return {
+      AgentCommand(),         InventoryCommand(),      HoldersCommand(),    MappingShowCommand(),
+      MappingCreateCommand(), MappingSetCommand(),     PartitionsCommand(), PlanCommand(),
+      TenanciesCommand(),     ReleaseCommand(),        DrainCommand(),      ReconcileCommand(),
+      JournalVerifyCommand(), JournalExportCommand(),  DoctorCommand(),     ProbeCommand(),
+      ConfigShowCommand(),    ConfigValidateCommand(), VersionCommand()};
 }
 
 // The parser's tree, and what it found.
@@ -98,11 +118,10 @@ class CommandLine {
   }
 
   CLI::App* AddParent(const std::string& name) {
-    const bool mapping = name == "mapping";
-    CLI::App* parent = app_.add_subcommand(
-        name, mapping ? "Which GPU sits where on the board" : "The agent's configuration");
+    const Parent& words = ParentOf(name);
+    CLI::App* parent = app_.add_subcommand(name, words.summary);
     parent->require_subcommand(1);
-    parent->footer(absl::StrCat(mapping ? kMappingExamples : kConfigExamples, "\n", kExitCodes));
+    parent->footer(absl::StrCat(words.examples, "\n", kExitCodes));
     return parent;
   }
 
@@ -185,7 +204,7 @@ class CommandLine {
   std::vector<Command> commands_ = Commands();
   Arguments arguments_;
   const Command* chosen_ = nullptr;
-  std::map<std::string, CLI::App*> parents_;  // "mapping", "config"
+  std::map<std::string, CLI::App*> parents_;  // "mapping", "journal", "config"
   CLI::App app_;
 };
 

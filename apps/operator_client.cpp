@@ -31,10 +31,10 @@ class Exchange {
     deadline_ = clock_.Monotonic() + client.timeout;
   }
 
-  Result<std::string> Run(const std::string& target) {
+  Result<std::string> Run(absl::string_view method, const std::string& target) {
     RETURN_IF_ERROR(Connect());
-    RETURN_IF_ERROR(Send(
-        absl::StrCat("GET ", target, " HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n")));
+    RETURN_IF_ERROR(Send(absl::StrCat(method, " ", target,
+                                      " HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n")));
     return Receive(target);
   }
 
@@ -126,6 +126,9 @@ class Exchange {
     if (parser.get().result_int() == 503) {
       return absl::UnavailableError(absl::StripAsciiWhitespace(parser.get().body()));
     }
+    if (parser.get().result_int() == 409) {
+      return absl::FailedPreconditionError(absl::StripAsciiWhitespace(parser.get().body()));
+    }
     if (parser.get().result_int() != 200) {
       return absl::InternalError(absl::StrCat("the agent answered ", target, " with status ",
                                               parser.get().result_int(),
@@ -144,7 +147,11 @@ class Exchange {
 }  // namespace
 
 Result<std::string> OperatorClient::Get(const std::string& target) const {
-  return Exchange(*this).Run(target);
+  return Exchange(*this).Run("GET", target);
+}
+
+Result<std::string> OperatorClient::Post(const std::string& target) const {
+  return Exchange(*this).Run("POST", target);
 }
 
 }  // namespace switchyard::apps

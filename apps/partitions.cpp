@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `switchyard partitions`: the partition table with its state.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/command.h"
+#include "apps/enforce_state.h"
 #include "apps/fabric_state.h"
 #include "apps/load_config.h"
 #include "apps/output.h"
@@ -14,6 +16,40 @@ namespace switchyard::apps {
 namespace {
 
 using nlohmann::ordered_json;
+
+// What a table row and a JSON entry need of `enforce`; null elsewhere.
+const tenancy::PartitionView* ViewOf(const EnforceState* enforced, int id) {
+  if (enforced == nullptr) return nullptr;
+  const auto& partitions = enforced->view.partitions;
+  const auto found = std::find_if(partitions.begin(), partitions.end(),
+                                  [id](const auto& partition) { return partition.id == id; });
+  return found == partitions.end() ? nullptr : &*found;
+}
+
+// In enforce: whose it is, or what is in the way of a request for it.
+std::string EnforcedUse(const EnforceState& enforced, const tenancy::PartitionView& view,
+                        absl::Time now) {
+  if (view.tenancy) {
+    for (const tenancy::TenancyView& one : enforced.view.tenancies) {
+      if (one.record.id == *view.tenancy) return TenancyText(one.record);
+    }
+  }
+  std::vector<std::string> in_the_way;
+  for (const std::uint64_t id : view.blocked_by_tenancies)
+    in_the_way.push_back(absl::StrCat("tenancy ", id));
+  for (const int id : view.blocked_by_partitions)
+    in_the_way.push_back(absl::StrCat("foreign partition ", id));
+  if (view.modules.Overlaps(enforced.view.dirty)) in_the_way.emplace_back("the dirty fabric");
+  std::string use =
+      in_the_way.empty() ? "" : absl::StrCat("blocked by ", absl::StrJoin(in_the_way, ", "));
+  if (!view.foreign) return use.empty() ? "free" : use;
+  std::string foreign = "foreign";
+  if (view.stale_since) {
+    absl::StrAppend(&foreign, ", unused for ",
+                    absl::FormatDuration(absl::Trunc(now - *view.stale_since, absl::Seconds(1))));
+  }
+  return use.empty() ? foreign : absl::StrCat(foreign, ", ", use);
+}
 
 // "free" or "busy", where the agent says who holds what; else "unknown".
 absl::string_view Use(const FabricState& state, const fabric::Partition& partition) {
@@ -38,7 +74,7 @@ std::vector<std::string> Devices(const std::map<fabric::ModuleId, std::string>& 
   return devices;
 }
 
-void PrintAsJson(const FabricState& state) {
+void PrintAsJson(const FabricState& state, const EnforceState* enforced) {
   const auto addresses = AddressOfModule(state);
   ordered_json partitions = ordered_json::array();
   for (const fabric::Partition& partition : state.table.partitions) {
@@ -52,6 +88,18 @@ void PrintAsJson(const FabricState& state) {
                           {"modules", partition.modules.ToVector()},
                           {"devices", devices},
                           {"complete", partition.complete}});
+    const tenancy::PartitionView* view = ViewOf(enforced, partition.id);
+    if (view == nullptr) continue;
+    ordered_json& entry = partitions.back();
+    entry["tenancy"] = view->tenancy ? ordered_json(*view->tenancy) : ordered_json(nullptr);
+    entry["foreign"] = view->foreign;
+    entry["staleSince"] = view->stale_since
+                              ? ordered_json(absl::FormatTime(absl::RFC3339_sec, *view->stale_since,
+                                                              absl::UTCTimeZone()))
+                              : ordered_json(nullptr);
+    entry["blockedByTenancies"] = view->blocked_by_tenancies;
+    entry["blockedByPartitions"] = view->blocked_by_partitions;
+    entry["dirty"] = view->modules.Overlaps(enforced->view.dirty);
   }
   const ordered_json read_at =
       state.known
@@ -66,10 +114,12 @@ void PrintAsJson(const FabricState& state) {
              {"partitions", partitions}});
 }
 
-void PrintAsTable(const FabricState& state) {
+void PrintAsTable(const FabricState& state, const EnforceState* enforced) {
   RealClock clock;
   Print(absl::StrCat("fabric mode ", state.mode, "; ", AgeText(state, clock.Now())));
   if (!state.error.empty()) Print(absl::StrCat("Fabric Manager: ", state.error));
+  if (enforced != nullptr && enforced->view.draining)
+    Print("the node is being drained: no new tenancies");
   if (!state.known) return;
   const auto addresses = AddressOfModule(state);
   Table table({"PARTITION", "GPUS", "ACTIVE", "USE", "MODULES", "DEVICES"});
@@ -78,8 +128,12 @@ void PrintAsTable(const FabricState& state) {
         Devices(addresses, partition), ",", [](std::string* out, const std::string& device) {
           absl::StrAppend(out, device.empty() ? "(unmapped)" : device);
         });
+    const tenancy::PartitionView* view = ViewOf(enforced, partition.id);
+    const std::string use = view != nullptr && partition.complete
+                                ? EnforcedUse(*enforced, *view, clock.Now())
+                                : std::string(Use(state, partition));
     table.Add({absl::StrCat(partition.id), absl::StrCat(partition.modules.size()),
-               partition.active ? "yes" : "no", std::string(Use(state, partition)),
+               partition.active ? "yes" : "no", use,
                absl::StrCat(partition.modules.ToString(), partition.complete ? "" : ",?"),
                devices});
   }
@@ -91,10 +145,17 @@ int Run(const Arguments& arguments) {
   if (!loaded.ok()) return Fail(loaded.status());
   const Result<FabricState> state = ReadFabricState(loaded->config);
   if (!state.ok()) return Fail(state.status());
+  std::optional<EnforceState> enforced;
+  if (state->live && state->mode == "enforce") {
+    Result<EnforceState> asked = AskEnforceState(loaded->config);
+    if (!asked.ok()) return Fail(asked.status());
+    enforced = *std::move(asked);
+  }
+  const EnforceState* const view = enforced ? &*enforced : nullptr;
   if (arguments.json) {
-    PrintAsJson(*state);
+    PrintAsJson(*state, view);
   } else {
-    PrintAsTable(*state);
+    PrintAsTable(*state, view);
   }
   return kExitOk;
 }
@@ -104,11 +165,13 @@ int Run(const Arguments& arguments) {
 Command PartitionsCommand() {
   Command command;
   command.name = "partitions";
-  command.summary = "Show Fabric Manager's partitions: members, active or not, free or busy";
+  command.summary =
+      "Show Fabric Manager's partitions: members, active or not, whose, and what blocks them";
   command.details =
       "Examples:\n"
       "  switchyard partitions\n"
       "  switchyard partitions -o json\n"
+      "USE in enforce: whose it is, foreign (active, of no tenancy), or what is in the way of it.\n"
       "Asks the agent; without one, shows what it remembered and how old that is. Takes every\n"
       "configuration flag of `switchyard agent`.";
   command.takes_config = true;

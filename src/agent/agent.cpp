@@ -218,7 +218,7 @@ class Agent::Impl {
           {{"http", http_address_}});
     }
     RETURN_IF_ERROR(MakeFolders(Parent(config_.paths.socket), 0700));
-    RETURN_IF_ERROR(http_->ListenUnix(config_.paths.socket, routes.Operator()));
+    RETURN_IF_ERROR(http_->ListenUnix(config_.paths.socket, routes.Operator(), routes.Changes()));
     http_->Start();
     return OkStatus();
   }

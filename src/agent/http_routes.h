@@ -19,7 +19,7 @@ namespace switchyard::agent {
 
 class Routes {
  public:
-  Routes(const Config& config, const Metrics& metrics, const tenancy::Tenancies& tenancies,
+  Routes(const Config& config, const Metrics& metrics, tenancy::Tenancies& tenancies,
          const kube::Catalogue& catalogue, const kube::DevicePlugins& plugins,
          const Background& background)
       : config_(config),
@@ -31,16 +31,22 @@ class Routes {
 
   // /metrics, /healthz, /readyz. The handlers copy this object.
   [[nodiscard]] HttpHandler Public() const;
-  // The same, and /v1/fabric, /v1/resources.
+  // The same, and /v1/fabric, /v1/resources, /v1/tenancies.
   [[nodiscard]] HttpHandler Operator() const;
+  // POST from operators: /v1/drain/on, /v1/drain/off, /v1/release/ID, /v1/release/ID/force,
+  // /v1/reconcile/plan. 409 with the reason: refused; 503: not now. May wait for Fabric Manager.
+  [[nodiscard]] HttpHandler Changes() const;
 
  private:
   [[nodiscard]] HttpResponse Answer(const std::string& target, bool to_operator) const;
   [[nodiscard]] HttpResponse Readiness() const;
+  [[nodiscard]] std::vector<Gauge> Gauges() const;
+  [[nodiscard]] HttpResponse TenanciesAnswer() const;
+  [[nodiscard]] HttpResponse Change(const std::string& target) const;
 
   const Config& config_;
   const Metrics& metrics_;
-  const tenancy::Tenancies& tenancies_;
+  tenancy::Tenancies& tenancies_;
   const kube::Catalogue& catalogue_;
   const kube::DevicePlugins& plugins_;
   const Background& background_;

@@ -9,12 +9,16 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
 #include <list>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -36,12 +40,19 @@ Status FromError(const boost::system::error_code& error, absl::string_view what)
   return ErrnoError(error.value(), what);
 }
 
+// Who answers what. `changes` is null where POST is refused.
+struct Handlers {
+  HttpHandler get;
+  HttpHandler post;
+  asio::thread_pool* changes = nullptr;
+};
+
 // One connection: read, answer, again until it is closed or idle.
 template <typename Protocol>
 class Session : public std::enable_shared_from_this<Session<Protocol>> {
  public:
-  Session(typename Protocol::socket socket, const HttpHandler& handler, std::atomic<int>& open)
-      : stream_(std::move(socket)), handler_(handler), open_(open) {
+  Session(typename Protocol::socket socket, const Handlers& handlers, std::atomic<int>& open)
+      : stream_(std::move(socket)), handlers_(handlers), open_(open) {
     ++open_;
   }
   ~Session() { --open_; }
@@ -60,13 +71,30 @@ class Session : public std::enable_shared_from_this<Session<Protocol>> {
  private:
   void Answer() {
     const auto& request = parser_->get();
-    HttpResponse answer;
+    HttpRequest asked{std::string(request.target())};
     if (request.method() == http::verb::get || request.method() == http::verb::head) {
-      answer = handler_(HttpRequest{std::string(request.target())});
+      Write(handlers_.get(asked));
+    } else if (request.method() == http::verb::post && handlers_.changes != nullptr) {
+      Change(std::move(asked));
     } else {
-      answer.status = 405;
-      answer.body = "only GET and HEAD are served here\n";
+      Write({405, "text/plain; charset=utf-8", "only GET and HEAD are served here\n"});
     }
+  }
+
+  // On the other thread, and back. Nothing of this session runs meanwhile.
+  void Change(HttpRequest asked) {
+    asio::post(
+        *handlers_.changes, [self = this->shared_from_this(), asked = std::move(asked)]() mutable {
+          HttpResponse answer = self->handlers_.post(asked);
+          const auto executor = self->stream_.get_executor();
+          asio::post(executor, [self = std::move(self), answer = std::move(answer)]() mutable {
+            self->Write(std::move(answer));
+          });
+        });
+  }
+
+  void Write(HttpResponse answer) {
+    const auto& request = parser_->get();
     response_ = {};
     response_.result(static_cast<unsigned>(answer.status));
     response_.version(request.version());
@@ -82,7 +110,7 @@ class Session : public std::enable_shared_from_this<Session<Protocol>> {
   }
 
   beast::basic_stream<Protocol> stream_;
-  const HttpHandler& handler_;
+  const Handlers& handlers_;
   std::atomic<int>& open_;
   beast::flat_buffer buffer_{kMaxHeaderBytes};
   std::optional<http::request_parser<http::empty_body>> parser_;
@@ -92,8 +120,8 @@ class Session : public std::enable_shared_from_this<Session<Protocol>> {
 template <typename Protocol>
 class Listener {
  public:
-  Listener(asio::io_context& context, HttpHandler handler, std::atomic<int>& open)
-      : acceptor_(context), retry_(context), handler_(std::move(handler)), open_(open) {}
+  Listener(asio::io_context& context, Handlers handlers, std::atomic<int>& open)
+      : acceptor_(context), retry_(context), handlers_(std::move(handlers)), open_(open) {}
 
   Status Open(const typename Protocol::endpoint& endpoint, absl::string_view name) {
     boost::system::error_code error;
@@ -115,7 +143,7 @@ class Listener {
         return;
       }
       if (open_ < kMaxConnections) {
-        std::make_shared<Session<Protocol>>(std::move(socket), handler_, open_)->Read();
+        std::make_shared<Session<Protocol>>(std::move(socket), handlers_, open_)->Read();
       }
       Accept();
     });
@@ -125,7 +153,7 @@ class Listener {
 
  private:
   asio::steady_timer retry_;
-  HttpHandler handler_;
+  const Handlers handlers_;
   std::atomic<int>& open_;
 };
 
@@ -138,6 +166,7 @@ struct HttpServer::Impl {
   std::vector<std::string> paths;
   asio::io_context context{1};
   std::thread thread;
+  std::optional<asio::thread_pool> changes;  // made with the first listener that takes POST
 };
 
 HttpServer::HttpServer() : impl_(std::make_unique<Impl>()) {}
@@ -145,6 +174,10 @@ HttpServer::HttpServer() : impl_(std::make_unique<Impl>()) {}
 HttpServer::~HttpServer() {
   impl_->context.stop();
   if (impl_->thread.joinable()) impl_->thread.join();
+  if (impl_->changes) {
+    impl_->changes->stop();
+    impl_->changes->join();
+  }
   for (const std::string& path : impl_->paths) ::unlink(path.c_str());
   impl_->tcp.clear();
   impl_->local.clear();
@@ -164,7 +197,8 @@ Result<std::string> HttpServer::ListenTcp(const std::string& address, HttpHandle
     return absl::InvalidArgumentError(absl::StrCat(
         "\"", address, "\" is not an address to listen on; write IP:PORT, such as 127.0.0.1:9417"));
   }
-  auto& listener = impl_->tcp.emplace_back(impl_->context, std::move(handler), impl_->open);
+  auto& listener = impl_->tcp.emplace_back(
+      impl_->context, Handlers{std::move(handler), nullptr, nullptr}, impl_->open);
   RETURN_IF_ERROR(listener.Open({ip, static_cast<std::uint16_t>(port)}, address));
   const auto bound = listener.acceptor_.local_endpoint(error);
   if (error) return FromError(error, address);
@@ -172,7 +206,7 @@ Result<std::string> HttpServer::ListenTcp(const std::string& address, HttpHandle
   return absl::StrCat(ip.is_v6() ? absl::StrCat("[", host, "]") : host, ":", bound.port());
 }
 
-Status HttpServer::ListenUnix(const std::string& path, HttpHandler handler) {
+Status HttpServer::ListenUnix(const std::string& path, HttpHandler handler, HttpHandler changes) {
   // The kernel's limit for the path of a unix socket (sun_path), without the final zero.
   constexpr size_t kMaxPath = 107;
   if (path.size() > kMaxPath) {
@@ -190,7 +224,15 @@ Status HttpServer::ListenUnix(const std::string& path, HttpHandler handler) {
     }
   }
   ::unlink(path.c_str());
-  auto& listener = impl_->local.emplace_back(impl_->context, std::move(handler), impl_->open);
+  Handlers handlers{std::move(handler), std::move(changes), nullptr};
+  if (handlers.post != nullptr) {
+    if (!impl_->changes) {
+      impl_->changes.emplace(1);
+      asio::post(*impl_->changes, [] { pthread_setname_np(pthread_self(), "changes"); });
+    }
+    handlers.changes = &*impl_->changes;
+  }
+  auto& listener = impl_->local.emplace_back(impl_->context, std::move(handlers), impl_->open);
   RETURN_IF_ERROR(listener.Open({path}, path));
   if (::chmod(path.c_str(), 0600) != 0) return ErrnoError(errno, path);
   impl_->paths.push_back(path);

@@ -9,8 +9,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "base/unique_fd.h"
 
 namespace switchyard::agent {
@@ -70,6 +73,46 @@ TEST_F(HttpServerTest, HeadHasNoBodyAndPostIsRefused) {
   EXPECT_NE(head.find("200 OK"), std::string::npos);
   EXPECT_EQ(head.find("you asked"), std::string::npos);
   EXPECT_NE(Get("POST /x HTTP/1.1\r\nConnection: close\r\n\r\n").find("405"), std::string::npos);
+}
+
+// A change that takes long keeps nobody from reading.
+TEST(HttpServerPostTest, ChangesHaveAThreadOfTheirOwn) {
+  char folder[] = "/tmp/sy-http-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/a.sock";
+  absl::Notification reached;
+  absl::Notification go_on;
+  std::string posted;
+  {
+    HttpServer server;
+    const Status listening = server.ListenUnix(path, Echo, [&](const HttpRequest& request) {
+      reached.Notify();
+      go_on.WaitForNotification();
+      return HttpResponse{409, "text/plain", "refused " + request.target};
+    });
+    ASSERT_TRUE(listening.ok()) << listening;
+    server.Start();
+    const auto connect = [&path] {
+      sockaddr_un to{};
+      to.sun_family = AF_UNIX;
+      std::strncpy(to.sun_path, path.c_str(), sizeof(to.sun_path) - 1);
+      UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM, 0));
+      EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+      return fd;
+    };
+    std::thread poster([&] {
+      posted = Exchange(connect().get(), "POST /change HTTP/1.1\r\nConnection: close\r\n\r\n");
+    });
+    reached.WaitForNotification();
+    EXPECT_NE(Exchange(connect().get(), "GET /view HTTP/1.1\r\nConnection: close\r\n\r\n")
+                  .find("you asked for /view"),
+              std::string::npos);
+    go_on.Notify();
+    poster.join();
+  }
+  EXPECT_NE(posted.find("409"), std::string::npos) << posted;
+  EXPECT_NE(posted.find("refused /change"), std::string::npos) << posted;
+  ::rmdir(folder);
 }
 
 TEST_F(HttpServerTest, AnOverlongHeaderEndsTheConnectionOnly) {

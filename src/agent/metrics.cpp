@@ -49,11 +49,13 @@ void Metrics::Report(const Event& event) {
 std::string Metrics::Text(const std::vector<Gauge>& gauges) const {
   std::vector<prometheus::MetricFamily> families = impl_->registry.Collect();
   for (const Gauge& gauge : gauges) {
-    prometheus::MetricFamily family{gauge.name, gauge.help, prometheus::MetricType::Gauge, {}};
+    const auto type =
+        gauge.counter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+    prometheus::MetricFamily family{gauge.name, gauge.help, type, {}};
     for (const Gauge::Sample& sample : gauge.samples) {
       prometheus::ClientMetric metric;
       for (const auto& [name, value] : sample.labels) metric.label.push_back({name, value});
-      metric.gauge.value = sample.value;
+      (gauge.counter ? metric.counter.value : metric.gauge.value) = sample.value;
       family.metric.push_back(std::move(metric));
     }
     families.push_back(std::move(family));

@@ -13,7 +13,7 @@
 
 namespace switchyard::agent {
 
-// One gauge with all its label values at this moment.
+// One gauge with all its label values at this moment; or a counter that somebody else keeps.
 struct Gauge {
   struct Sample {
     std::vector<std::pair<std::string, std::string>> labels;
@@ -22,6 +22,7 @@ struct Gauge {
   std::string name;  // switchyard_..., with the unit at the end
   std::string help;
   std::vector<Sample> samples;
+  bool counter = false;
 };
 
 class Metrics final : public EventSink {
