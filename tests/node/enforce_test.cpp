@@ -74,6 +74,7 @@ TEST_F(EnforceTest, AKilledAgentFindsItsTenanciesAgain) {
   // Else what kubelet knows may be the killed one's.
   ASSERT_TRUE(WaitForKubelet([&] { return Report().allocatable == 0; }));
   Start({{"tenancy.grace", "1s"}});
+  ASSERT_TRUE(WaitForKubelet([&] { return Report().allocatable == 8; }));
   const int after = Partition(AddPod("b", 4));
   EXPECT_EQ(node_->fm().active(), (std::set<int>{before, after}));
   ASSERT_TRUE(Remove("a"));
