@@ -33,7 +33,8 @@ switchyard_json() {
 }
 
 fabric() { switchyard_json partitions | jq -r "$1"; }
-active_ids() { fabric '[.partitions[] | select(.active) | .id] | sort | map(tostring) | join(",")'; }
+# "none" if there are none; nothing if the agent does not answer, which is no "none".
+active_ids() { fabric '[.partitions[] | select(.active) | .id] | sort | map(tostring) | if length == 0 then "none" else join(",") end'; }
 board_size() { fabric '[.partitions[].modules[]] | unique | length'; }
 fm_version() { on_host 'nv-fabricmanager --version' 2> /dev/null | grep -oE '[0-9]+\.[0-9]+(\.[0-9]+)?' | head -n 1 || true; }
 
@@ -44,7 +45,7 @@ tenants() {
     | select(.status.phase != "Succeeded" and .status.phase != "Failed")
     | select(.metadata.labels["validate-hardware/run"] != $run)
     | select([.spec.containers[], .spec.initContainers[]?] | any(.[] | .resources.limits // {} | keys[]; startswith("nvidia.com/")))
-    | "pod \(.metadata.namespace)/\(.metadata.name)"'
+    | "pod \(.metadata.namespace)/\(.metadata.name)"' || return 1
   switchyard_json holders | jq -r '
     ([.devices[] | .address as $a | .holders[] | "process \(.pid) (\(.command)) with \($a) open"]
      + [.anyDevice[], .unreadable[] | "process \(.pid) (\(.command)), which may have any GPU open"]) | unique | .[]'
@@ -72,14 +73,14 @@ step_check() {
   good 'doctor: everything else' 'no error' "$(jq -r '[.checks[] | select(.status == "error") | "\(.message); to do: \(.fix)"]
     | if length == 0 then "ok" else join("; ") end' <<< "$doctor")"
   modules=$(board_size) || modules=unknown
-  gpus=$(switchyard_json inventory | jq '[.devices[] | select((.class | startswith("0x03")) and .ready)] | length') || gpus=unknown
+  gpus=$(switchyard_json inventory | jq '[.devices[] | select((.class | startswith("0x03")) and .ready)] | length') || gpus='no answer'
   same 'inventory: GPUs that are ready' "$modules, as many as the partitions have" "$gpus, as many as the partitions have"
   same 'partitions: the agent' 'live, Fabric Manager up' "$(fabric 'if .live and .known and .up then "live, Fabric Manager up"
     else "live \(.live), known \(.known), up \(.up): \(.error)" end')"
   same 'partitions: complete' 'every GPU has a module id and an address' "$(fabric '[.partitions[]
     | select((.complete | not) or (.devices | index(null))) | .id] | if length == 0
     then "every GPU has a module id and an address" else "not partitions \(map(tostring) | join(","))" end')"
-  if ! $namespace_only; then same 'partitions: active on an empty node' none "$(active_ids | sed 's/^$/none/')"; fi
+  if ! $namespace_only; then same 'partitions: active on an empty node' none "$(active_ids)"; fi
   version=$(fm_version)
   if [ -n "$version" ]; then report PASS "Fabric Manager's version" 'known' "$version"; else
     report FAIL "Fabric Manager's version" 'known' 'nv-fabricmanager --version names none; is --host the node?'; fi
