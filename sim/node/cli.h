@@ -30,10 +30,10 @@ struct CommandLine {
   void Ask(const nlohmann::json& request, const Print& print = nullptr);
 };
 
-void AddNodeCommands(CLI::App& app, CommandLine& line);   // up, down, status, exec
-void AddFaultCommands(CLI::App& app, CommandLine& line);  // fault, clock
+void AddNodeCommands(CLI::App& app, CommandLine& line);       // up, down, status, exec
+void AddFaultCommands(CLI::App& app, CommandLine& line);      // fault, clock
 void AddFabricManagerCalls(CLI::App& fm, CommandLine& line);  // fault fm code, restart
-void AddPodCommands(CLI::App& app, CommandLine& line);    // pod, fabric
-void AddPartCommands(CLI::App& app, CommandLine& line);   // fm, kubelet, hardware, sysfs
+void AddPodCommands(CLI::App& app, CommandLine& line);        // pod, fabric
+void AddPartCommands(CLI::App& app, CommandLine& line);       // fm, kubelet, hardware, sysfs
 
 }  // namespace switchyard::sim
