@@ -81,18 +81,18 @@ Admission Admit(const AdmitInput& in, const Claimants& claimants, ModuleSet held
   admission.partition = FindExact(*in.table, in.modules);
   if (admission.partition == nullptr) return Refuse(admission, Refusal::kNoPartition);
 
+  if (in.modules.Overlaps(in.doubtful)) return Refuse(admission, Refusal::kUncertain);
   const ModuleSet asked = WithForeign(in);
   const TenancyRecord* again = nullptr;
   for (const TenancyRecord& record : in.ledger->records()) {
     if (!record.modules.Overlaps(asked)) continue;
     admission.blocker = &record;
+    // kubelet did not hand out its devices again, so nothing says that its pod has gone.
+    if (!record.modules.Overlaps(in.modules)) return Refuse(admission, Refusal::kOwned);
     const bool exact = record.modules == in.modules;
     if (exact && MayBeReused(record)) again = &record;
-    // A late activation of the very set that is asked for does no harm; anything else might undo,
-    // or stand in the way of, what is done now.
-    const bool harmless = exact && record.state == TenancyState::kActivating;
-    if (record.modules.Overlaps(in.uncertain) && !harmless)
-      return Refuse(admission, Refusal::kUncertain);
+    // What may still happen might undo, stand in the way of, or outlive what is done now.
+    if (record.modules.Overlaps(in.uncertain)) return Refuse(admission, Refusal::kUncertain);
     if (SameOwner(in, record) && MayBeReused(record)) {
       Admission idempotent;
       idempotent.what = What::kAgain;

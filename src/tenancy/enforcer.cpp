@@ -40,8 +40,10 @@ Status Enforcer::Impl::Load() {
   const absl::Duration now = parts_.clock->Monotonic();
   for (TenancyRecord& record : content->records) {
     Watch watch{record.id, now, std::nullopt, std::nullopt, false, false};
-    if (record.state == TenancyState::kActivating || record.state == TenancyState::kReleasing)
+    if (record.state == TenancyState::kActivating || record.state == TenancyState::kReleasing) {
       watch.uncertain_since = now;
+      watch.unanswered = 1;
+    }
     last_id_ = std::max(last_id_, record.id);
     if (const Status restored = ledger_.Restore(std::move(record)); restored.ok()) {
       watches_.push_back(watch);
@@ -50,6 +52,7 @@ Status Enforcer::Impl::Load() {
     }
   }
   if (content->foreign_boot == options_.boot) foreign_ = std::move(content->foreign);
+  for (const ModuleSet modules : foreign_) doubtful_.emplace_back(modules, now);
   return OkStatus();
 }
 
@@ -58,7 +61,7 @@ void Enforcer::Impl::ObserveBoard(Board board, std::shared_ptr<const fabric::Mod
   board_ = std::move(board);
   map_ = std::move(map);
   RemakeTable();
-  if (listing_.known) listing_ = MakeListing(assigned_, listing_.read_started, board_);
+  if (listing_.known) listing_ = MakeListing(assigned_, listing_.read_started, board_, *map_);
 }
 
 void Enforcer::Impl::ObserveRememberedList(const fabric::FabricList& list) {
@@ -101,7 +104,8 @@ void Enforcer::Impl::ObserveFabric(const Result<fabric::FabricList>& list,
 void Enforcer::Impl::ObserveAssignments(Assignments view, absl::Duration read_started) {
   const Step step(*this, absl::InfiniteDuration());
   assigned_ = std::move(view);
-  listing_ = MakeListing(assigned_, read_started, board_);
+  listing_ = MakeListing(assigned_, read_started, board_, *map_);
+  Contradict(listing_.modules);
   if (!journal_.ok()) return;
   std::vector<TenancyRecord> learned;
   for (const TenancyRecord& record : ledger_.records()) {

@@ -87,6 +87,7 @@ Result<Acquired> Enforcer::Impl::Acquire(const TenancyRequest& request) {
     in.modules = *modules;
     in.owner = request.owner ? &*request.owner : nullptr;
     in.uncertain = UncertainModules();
+    in.doubtful = DoubtfulModules();
     for (const ModuleSet lost : lost_foreign_) in.lost = in.lost | lost;
     const ModuleSet involved = Involved(in);
     Claimants claimants;
@@ -194,7 +195,7 @@ Result<Acquired> Enforcer::Impl::CarryOut(const TenancyRequest& request, ModuleS
 
 Result<Acquired> Enforcer::Impl::GrantAgain(const TenancyRequest& request, std::uint64_t id) {
   TenancyRecord record = *ledger_.Find(id);
-  const bool unsaved = std::find(unsaved_.begin(), unsaved_.end(), id) != unsaved_.end();
+  const bool unsaved = IsUnsaved(id);
   const bool same_owner = request.owner && record.owner == request.owner;
   const fabric::Partition* partition = FindExact(*table_, record.modules);
   TenancyRecord before = record;
@@ -206,6 +207,7 @@ Result<Acquired> Enforcer::Impl::GrantAgain(const TenancyRequest& request, std::
     record.boot = options_.boot;
     record.partition = partition->id;
     if (unsaved || record != before) RETURN_IF_ERROR(Save(record));
+    WatchOf(id).uncertain_since.reset();  // what the list shows has happened
   } else {
     if (same_owner) {
       // Its guest may run on a fabric that was taken from under it.
@@ -226,7 +228,6 @@ Result<Acquired> Enforcer::Impl::GrantAgain(const TenancyRequest& request, std::
   Watch& watch = WatchOf(id);
   watch.granted_at = parts_.clock->Monotonic();
   watch.unused_since.reset();
-  watch.uncertain_since.reset();
   watch.abandoned = false;
   std::erase_if(reported_, [id](const auto& r) { return r.first == id; });
   return Acquired{id, ledger_.Find(id)->partition, false};

@@ -79,6 +79,18 @@ Status Enforcer::Impl::EraseStrays() {
   return OkStatus();
 }
 
+bool Enforcer::Impl::IsUnsaved(std::uint64_t id) const {
+  return std::find(unsaved_.begin(), unsaved_.end(), id) != unsaved_.end();
+}
+
+Status Enforcer::Impl::SaveUnsaved() {
+  RETURN_IF_ERROR(EraseStrays());
+  for (const std::uint64_t id : std::vector<std::uint64_t>(unsaved_)) {
+    if (const TenancyRecord* record = ledger_.Find(id)) RETURN_IF_ERROR(Save(*record));
+  }
+  return OkStatus();
+}
+
 Status Enforcer::Impl::Save(TenancyRecord record) {
   const TenancyRecord* before = ledger_.Find(record.id);
   const bool is_new = before == nullptr;
@@ -97,8 +109,7 @@ Status Enforcer::Impl::Save(TenancyRecord record) {
   }
   ReportJournal(written);
   if (!written.ok()) {
-    if (!is_new && std::find(unsaved_.begin(), unsaved_.end(), record.id) == unsaved_.end())
-      unsaved_.push_back(record.id);
+    if (!is_new && !IsUnsaved(record.id)) unsaved_.push_back(record.id);
     return Annotate(written, "the journal can't be written");
   }
   if (is_new) {
@@ -122,7 +133,10 @@ Status Enforcer::Impl::Erase(std::uint64_t id) {
     erased = parts_.journal->Erase(id);
   }
   ReportJournal(erased);
-  if (!erased.ok()) return Annotate(erased, "the journal can't be written");
+  if (!erased.ok()) {
+    if (!IsUnsaved(id)) unsaved_.push_back(id);
+    return Annotate(erased, "the journal can't be written");
+  }
   ledger_.Remove(id);
   EraseValue(unsaved_, id);
   std::erase_if(watches_, [id](const Watch& w) { return w.id == id; });
@@ -141,12 +155,13 @@ Status Enforcer::Impl::SaveForeign() {
   std::erase_if(foreign_since_, [&](const auto& entry) {
     return std::find(now.begin(), now.end(), entry.first) == now.end();
   });
-  if (now == foreign_) return OkStatus();
+  if (now == foreign_ && !foreign_unsaved_) return OkStatus();
   Status written;
   {
     const Outside outside(*this);
     written = parts_.journal->WriteForeign(now, options_.boot);
   }
+  foreign_unsaved_ = !written.ok();
   ReportJournal(written);
   if (!written.ok()) return Annotate(written, "the journal can't be written");
   for (const ModuleSet modules : now) {
@@ -174,6 +189,7 @@ void Enforcer::Impl::TakeList(fabric::FabricList list, absl::Duration began) {
   RemakeTable();
   up_ = true;
   ever_up_ = true;
+  list_read_ = true;
   fabric_ = OkStatus();
 }
 
@@ -212,6 +228,20 @@ Status Enforcer::Impl::Change(absl::string_view what, const Partition& partition
                   absl::StrCat(what, " partition ", id, " (modules ", modules.ToString(), ")"));
 }
 
+void Enforcer::Impl::Asking(std::uint64_t id) {
+  Watch& watch = WatchOf(id);
+  if (!watch.uncertain_since) watch.unanswered = 0;
+  ++watch.unanswered;
+  watch.uncertain_since = parts_.clock->Monotonic();
+}
+
+void Enforcer::Impl::Answered(std::uint64_t id, const Status& changed) {
+  Watch& watch = WatchOf(id);
+  if (changed.ok() || DidNotHappen(changed)) --watch.unanswered;
+  watch.uncertain_since = parts_.clock->Monotonic();
+  if (watch.unanswered == 0) watch.uncertain_since.reset();
+}
+
 Result<int> Enforcer::Impl::Establish(TenancyRecord record) {
   const bool is_new = ledger_.Find(record.id) == nullptr;
   const Partition* partition = FindExact(*table_, record.modules);
@@ -229,29 +259,26 @@ Result<int> Enforcer::Impl::Establish(TenancyRecord record) {
     if (is_new) (void)Forget(id, "its activation was refused");
     return allowed;
   }
-  // In doubt until the call has returned.
-  WatchOf(id).uncertain_since = parts_.clock->Monotonic();
+  Asking(id);
   WatchOf(id).abandoned = is_new;
   const Status changed = Change("activating", *partition, true);
-  Watch& watch = WatchOf(id);
+  Answered(id, changed);
   if (!changed.ok()) {
-    watch.uncertain_since = parts_.clock->Monotonic();
-    if (DidNotHappen(changed)) {
-      watch.uncertain_since.reset();
-      if (is_new) (void)Forget(id, "its activation failed");
-    }
+    if (DidNotHappen(changed) && is_new) (void)Forget(id, "its activation failed");
     Tell("activation_failed", Severity::kError, std::string(changed.message()), &record);
     return changed;
   }
-  watch.uncertain_since.reset();
+  Watch& watch = WatchOf(id);
   watch.abandoned = false;
   watch.unused_since.reset();
   watch.granted_at = parts_.clock->Monotonic();
   record.state = State::kActive;
   record.boot = options_.boot;
-  if (!Save(record).ok()) {
-    // The journal has it as activating, which is enough to find it again; reported there.
+  if (const Status saved = Save(record); !saved.ok()) {
+    // Seen active, and not written: nobody is given what a reboot would forget.
     ledger_.Put(record);
+    WatchOf(id).abandoned = is_new;
+    return saved;
   }
   return partition_id;
 }
@@ -288,7 +315,7 @@ Status Enforcer::Impl::End(std::uint64_t id, ModuleSet free, absl::string_view w
                                    "tenancy ", id, " can't be released: modules ",
                                    (record.modules - free).ToString(), " may be held open"));
   RETURN_IF_ERROR(allowed);
-  if (record.state != State::kReleasing) {
+  if (record.state != State::kReleasing || IsUnsaved(id)) {
     record.state = State::kReleasing;
     RETURN_IF_ERROR(Save(record));
   }
@@ -297,22 +324,25 @@ Status Enforcer::Impl::End(std::uint64_t id, ModuleSet free, absl::string_view w
     Tell("invariant_refused", Severity::kError, std::string(may.message()), &record);
     return may;
   }
-  WatchOf(id).uncertain_since = parts_.clock->Monotonic();
+  Asking(id);
   const Status changed = Change("deactivating", *partition, false);
+  Answered(id, changed);
   if (!changed.ok()) {
-    WatchOf(id).uncertain_since = parts_.clock->Monotonic();
-    if (DidNotHappen(changed)) WatchOf(id).uncertain_since.reset();
     Tell("release_failed", Severity::kError, absl::StrCat(changed.message(), "; tried again"),
          &record);
     return changed;
   }
-  WatchOf(id).uncertain_since.reset();
+  // What was asked before may still happen: it stays releasing until that is over, and the
+  // reconciler ends it.
+  if (uncertain) return OkStatus();
   RETURN_IF_ERROR(Erase(id));
   Tell("released", Severity::kInfo, std::string(why), &record);
   return OkStatus();
 }
 
 Status Enforcer::Impl::DeactivateForeign(ModuleSet modules, ModuleSet free) {
+  // A failed adoption of it may be in the journal.
+  RETURN_IF_ERROR(EraseStrays());
   RETURN_IF_ERROR(SaveForeign());
   const Partition* partition = FindExact(*table_, modules);
   if (partition == nullptr || !partition->active) return OkStatus();
@@ -322,7 +352,16 @@ Status Enforcer::Impl::DeactivateForeign(ModuleSet modules, ModuleSet free) {
     Tell("invariant_refused", Severity::kError, std::string(may.message()), nullptr);
     return may;
   }
-  RETURN_IF_ERROR(Change("deactivating", *partition, false));
+  // In doubt until the call has returned.
+  std::erase_if(doubtful_, [modules](const auto& doubt) { return doubt.first == modules; });
+  doubtful_.emplace_back(modules, parts_.clock->Monotonic());
+  const Status changed = Change("deactivating", *partition, false);
+  if (changed.ok() || DidNotHappen(changed)) {
+    doubtful_.pop_back();
+  } else {
+    doubtful_.back().second = parts_.clock->Monotonic();
+  }
+  RETURN_IF_ERROR(changed);
   Tell("foreign_deactivated", Severity::kWarning,
        absl::StrCat("modules ", modules.ToString(),
                     " were an active partition of no tenancy, of nobody by kubelet and by the "
@@ -349,12 +388,32 @@ const Watch* Enforcer::Impl::FindWatch(std::uint64_t id) const {
   return nullptr;
 }
 
+// The one activation that was asked for is in the list, so nothing is outstanding.
+bool Enforcer::Impl::Happened(const TenancyRecord& record, const Watch& watch) const {
+  const Partition* partition = table_ == nullptr ? nullptr : FindExact(*table_, record.modules);
+  return watch.unanswered == 1 && record.state == State::kActivating && partition != nullptr &&
+         partition->active;
+}
+
+bool Enforcer::Impl::IsUncertain(const TenancyRecord& record) const {
+  const Watch* watch = FindWatch(record.id);
+  return watch != nullptr && watch->uncertain_since && !Happened(record, *watch);
+}
+
 ModuleSet Enforcer::Impl::UncertainModules() const {
   ModuleSet modules;
   for (const TenancyRecord& record : ledger_.records()) {
-    const Watch* watch = FindWatch(record.id);
-    if (watch != nullptr && watch->uncertain_since) modules = modules | record.modules;
+    if (IsUncertain(record)) modules = modules | record.modules;
   }
+  return modules;
+}
+
+ModuleSet Enforcer::Impl::DoubtfulModules() {
+  std::erase_if(doubtful_, [this](const auto& doubt) {
+    return up_ && list_began_ - doubt.second > options_.fabric_timeout;
+  });
+  ModuleSet modules;
+  for (const auto& doubt : doubtful_) modules = modules | doubt.first;
   return modules;
 }
 

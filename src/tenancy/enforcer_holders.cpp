@@ -56,6 +56,14 @@ void Enforcer::Impl::AskDevices(ModuleSet modules, Held& held) {
     held.modules = held.modules | its;
     if (!busy.ok()) held.status = busy.status();
   }
+  Contradict(held.modules);
+}
+
+void Enforcer::Impl::Contradict(ModuleSet used) {
+  for (Watch& watch : watches_) {
+    const TenancyRecord* record = ledger_.Find(watch.id);
+    if (record != nullptr && record->modules.Overlaps(used)) watch.unused_since.reset();
+  }
 }
 
 Possession Enforcer::Impl::Ask(const Owner& owner, ModuleSet modules, Answers& answers) {

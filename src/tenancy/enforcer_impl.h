@@ -70,6 +70,9 @@ class Enforcer::Impl {
   Status Erase(std::uint64_t id);
   // Records that may be in the journal though the ledger never had them.
   Status EraseStrays();
+  [[nodiscard]] bool IsUnsaved(std::uint64_t id) const;
+  // Ends all doubt about what the journal has.
+  Status SaveUnsaved();
   void ReportJournal(const Status& status);
   // Foreign partitions of now, in the journal if they changed.
   Status SaveForeign();
@@ -78,6 +81,10 @@ class Enforcer::Impl {
   Status Change(absl::string_view what, const fabric::Partition& partition, bool active);
   void TakeList(fabric::FabricList list, absl::Duration began);
   void RemakeTable();
+  // A change of this tenancy's partition is asked for; its outcome is in doubt until Answered.
+  void Asking(std::uint64_t id);
+  // It was the answer to the last one. Earlier ones may still happen.
+  void Answered(std::uint64_t id, const Status& changed);
   // From activating or active, written or not, to active. `record` is in the ledger or new.
   Result<int> Establish(TenancyRecord record);
   // To gone. `free`: modules that are known not to be held in this step.
@@ -91,6 +98,8 @@ class Enforcer::Impl {
   Held Look(fabric::ModuleSet modules);
   // Whether the devices themselves say that somebody has them; added to `held`.
   void AskDevices(fabric::ModuleSet modules, Held& held);
+  // One view has these used, whoever asked: the grace time begins anew.
+  void Contradict(fabric::ModuleSet used);
   Possession Ask(const Owner& owner, fabric::ModuleSet modules, Answers& answers);
   std::string HolderText(const Held& held, fabric::ModuleSet modules) const;
 
@@ -119,10 +128,15 @@ class Enforcer::Impl {
   // The answer to a Fabric Manager that waits after a warm restart.
   void SendActive();
   std::vector<int> ActiveToSend(bool& certain);
+  [[nodiscard]] bool KnownInactive(const TenancyRecord& record) const;
 
   [[nodiscard]] Watch& WatchOf(std::uint64_t id);
   [[nodiscard]] const Watch* FindWatch(std::uint64_t id) const;
+  [[nodiscard]] bool Happened(const TenancyRecord& record, const Watch& watch) const;
+  [[nodiscard]] bool IsUncertain(const TenancyRecord& record) const;
   [[nodiscard]] fabric::ModuleSet UncertainModules() const;
+  // Of foreign partitions whose deactivation may still happen.
+  [[nodiscard]] fabric::ModuleSet DoubtfulModules();
   [[nodiscard]] fabric::ModuleSet DirtyModules() const;
   [[nodiscard]] std::uint64_t NewId();
   void Tell(absl::string_view name, Severity severity, std::string message,
@@ -144,8 +158,12 @@ class Enforcer::Impl {
   std::vector<std::uint64_t> unsaved_;  // in the ledger otherwise than, perhaps, in the journal
   std::uint64_t last_id_ = 0;
   std::vector<fabric::ModuleSet> foreign_;  // as in the journal
+  bool foreign_unsaved_ = false;            // its last write failed, so perhaps otherwise
   std::vector<std::pair<fabric::ModuleSet, absl::Time>> foreign_since_;
   std::vector<fabric::ModuleSet> lost_foreign_;
+  // Foreign ones whose deactivation was asked for, or may have been before the start, and since
+  // when nobody knows what came of it.
+  std::vector<std::pair<fabric::ModuleSet, absl::Duration>> doubtful_;
 
   Board board_;
   std::shared_ptr<const fabric::ModuleMap> map_ = std::make_shared<const fabric::ModuleMap>();
@@ -153,6 +171,7 @@ class Enforcer::Impl {
   std::shared_ptr<const fabric::PartitionTable> table_;  // null: no list is known
   bool up_ = false;
   bool ever_up_ = false;
+  bool list_read_ = false;  // by this process, not remembered
   Status fabric_ = absl::UnavailableError("Fabric Manager was not read yet");
   std::uint64_t generation_ = 1;
   absl::Duration read_began_;  // of the read that is announced

@@ -65,8 +65,7 @@ void Enforcer::Impl::Reconcile() {
       if (decision.unused && !watch.unused_since) watch.unused_since = now;
       // An activation that the list shows has happened; anything else may still until it is over.
       const TenancyRecord* record = ledger_.Find(decision.tenancy);
-      const bool happened = record != nullptr && record->state == TenancyState::kActivating &&
-                            decision.partition != nullptr && decision.partition->active;
+      const bool happened = record != nullptr && Happened(*record, watch);
       if (watch.uncertain_since && up_ &&
           (happened || list_began_ - *watch.uncertain_since > options_.fabric_timeout)) {
         watch.uncertain_since.reset();
@@ -124,6 +123,12 @@ void Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
       return;
     }
     case Act::kForget:
+      if (decision.why != Why::kUnfinished) {
+        Held held;
+        AskDevices(record->modules, held);
+        record = ledger_.Find(decision.tenancy);
+        if (record == nullptr || held.modules.Overlaps(record->modules)) return;  // decided again
+      }
       (void)Forget(decision.tenancy, WhyText(decision.why));
       return;
     case Act::kRelease:
@@ -157,10 +162,14 @@ void Enforcer::Impl::Adopt(const Decision& decision) {
   record.modules = decision.partition->modules;
   record.boot = options_.boot;
   record.begun = parts_.clock->Now();
+  ModuleSet missing = record.modules;
   for (const Board::Device& device : board_.devices) {
-    if (record.modules.ContainsAll(device.modules) && !device.modules.empty())
-      record.devices.push_back(device.nodes);
+    if (!record.modules.ContainsAll(device.modules) || device.modules.empty()) continue;
+    record.devices.push_back(device.nodes);
+    missing = missing - device.modules;
   }
+  // A device that is off the bus has no nodes to remember, and its container needs them.
+  if (!missing.empty()) return;
   const TenancyRecord adopted = record;
   if (!Save(std::move(record)).ok()) return;  // reported there, and decided again
   Tell("adopted", Severity::kInfo,

@@ -26,13 +26,14 @@ void Enforcer::Impl::Undo(std::uint64_t tenancy) {
 Status Enforcer::Impl::ReleaseOwner(const Owner& owner) {
   const Step step(*this, absl::InfiniteDuration());
   RETURN_IF_ERROR(journal_);
-  for (;;) {
-    const auto& records = ledger_.records();
-    const auto found = std::find_if(records.begin(), records.end(),
-                                    [&](const TenancyRecord& r) { return r.owner == owner; });
-    if (found == records.end()) return OkStatus();
-    const std::uint64_t id = found->id;
-    const ModuleSet modules = found->modules;
+  // A request of this owner that failed may be in the journal all the same.
+  RETURN_IF_ERROR(SaveUnsaved());
+  std::vector<std::uint64_t> ids;
+  for (const TenancyRecord& record : ledger_.records()) {
+    if (record.owner == owner) ids.push_back(record.id);
+  }
+  for (const std::uint64_t id : ids) {
+    const ModuleSet modules = ledger_.Find(id)->modules;
     Held held = Look(modules);
     AskDevices(modules, held);
     if (held.modules.Overlaps(modules)) {
@@ -42,6 +43,7 @@ Status Enforcer::Impl::ReleaseOwner(const Owner& owner) {
     }
     RETURN_IF_ERROR(End(id, modules - held.modules, "its owner gave it back"));
   }
+  return OkStatus();
 }
 
 Status Enforcer::Impl::ReleaseById(std::uint64_t tenancy, bool force) {
@@ -119,6 +121,11 @@ Status Enforcer::Impl::PreStart(std::span<const TenancyDevice> devices) {
     return absl::FailedPreconditionError(
         absl::StrCat(name, ": no partition in Fabric Manager's table has its modules ",
                      record->modules.ToString(), " any more"));
+  }
+  if (IsUncertain(*record)) {
+    return absl::UnavailableError(absl::StrCat(
+        name, ": Fabric Manager did not say what became of its last change, which is known within ",
+        absl::FormatDuration(options_.fabric_timeout), "; tried again"));
   }
   Held held = Look(record->modules);
   AskDevices(record->modules, held);

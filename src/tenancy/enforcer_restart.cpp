@@ -23,6 +23,8 @@ class Sending {
   void Add(ModuleSet modules, std::optional<int> id) {
     if (modules.Overlaps(sent_)) return;
     const Partition* partition = table_ == nullptr ? nullptr : FindExact(*table_, modules);
+    // An id from an older table may be another set's by now.
+    if (table_ != nullptr && partition == nullptr) return;
     if (partition != nullptr) id = partition->id;
     if (!id || ids_.size() >= static_cast<size_t>(fabric::kMaxPartitions)) return;
     sent_ = sent_ | modules;
@@ -42,38 +44,71 @@ class Sending {
 
 }  // namespace
 
+// Its deactivation was seen; only its record is left.
+bool Enforcer::Impl::KnownInactive(const TenancyRecord& record) const {
+  const Partition* partition = table_ == nullptr ? nullptr : FindExact(*table_, record.modules);
+  const Watch* watch = FindWatch(record.id);
+  return partition != nullptr && !partition->active && watch != nullptr && !watch->uncertain_since;
+}
+
 std::vector<int> Enforcer::Impl::ActiveToSend(bool& certain) {
   certain = true;
   Sending sending(table_.get());
   // What was active in another boot is no more.
   for (const TenancyRecord& r : ledger_.records()) {
-    if ((r.state == State::kActive || r.state == State::kReleasing) && r.boot == options_.boot)
+    if (r.boot != options_.boot) continue;
+    if (r.state == State::kActive || (r.state == State::kReleasing && !KnownInactive(r)))
       sending.Add(r.modules, r.partition);
   }
-  for (const ModuleSet modules : foreign_) sending.Add(modules, std::nullopt);
+  for (const ModuleSet modules : foreign_) {
+    const Partition* partition = table_ == nullptr ? nullptr : FindExact(*table_, modules);
+    if (partition == nullptr || partition->active) sending.Add(modules, std::nullopt);
+  }
+  // Those that could not be written.
+  if (list_read_) {
+    for (const Partition& p : table_->partitions) {
+      if (IsForeign(ledger_, p) && p.complete) sending.Add(p.modules, p.id);
+    }
+  }
   // Asked for, with an unknown outcome: a running guest must not be cut, and one that nobody was
   // given is released again.
   for (const TenancyRecord& r : ledger_.records()) {
-    if (r.state == State::kActivating && (r.boot == options_.boot || !r.boot.known()))
+    const Watch* watch = FindWatch(r.id);
+    const bool asked = watch != nullptr && watch->uncertain_since;  // perhaps in this boot
+    if (r.state == State::kActivating && !KnownInactive(r) &&
+        (r.boot == options_.boot || !r.boot.known() || asked))
       sending.Add(r.modules, r.partition);
   }
-  const bool empty_handed = ledger_.records().empty() && foreign_.empty();
-  if (!journal_lost_ && !empty_handed) return sending.Take();
+  // What was active when this process last read the list is among them.
+  if (list_read_) return sending.Take();
 
-  // The journal knows nothing, or not all: whatever was active before and is in use.
+  // It began while Fabric Manager was waiting: what is in use may be missing in the journal, which
+  // knows nothing if it was lost, and not all if it could not be written.
+  const bool lost = journal_lost_ || (ledger_.records().empty() && foreign_.empty());
   ModuleSet all;
   for (const Board::Device& device : board_.devices) all = all | device.modules;
   if (table_ != nullptr) all = all | table_->modules;
-  const Held held = Look(all);
-  const ModuleSet used = held.modules | listing_.modules;
+  Held held = Look(all);
+  AskDevices(all, held);
+  const ModuleSet used = lost ? held.modules | listing_.modules : held.modules;
   if (table_ == nullptr) {
-    certain = used.empty();
+    certain = !lost || used.empty();
     return sending.Take();
   }
-  for (const Partition& p : table_->partitions) {
-    if (p.active && p.complete && p.modules.Overlaps(used)) sending.Add(p.modules, p.id);
+  // kubelet knows better than a list that is remembered.
+  if (lost) {
+    for (const Listing::Entry& entry : listing_.entries) sending.Add(entry.modules, std::nullopt);
   }
-  for (const Listing::Entry& entry : listing_.entries) sending.Add(entry.modules, std::nullopt);
+  for (const Partition& p : table_->partitions) {
+    const auto owners = std::count_if(
+        listing_.entries.begin(), listing_.entries.end(),
+        [&](const Listing::Entry& entry) { return entry.modules.Overlaps(p.modules); });
+    // A remembered one that would join two is none of now.
+    if (p.active && p.complete && p.modules.Overlaps(used) && owners <= 1)
+      sending.Add(p.modules, p.id);
+  }
+  // Whoever holds what is in no partition of the list may be cut off by it.
+  certain = !lost || (held.status.ok() && sending.Has(held.modules));
   return sending.Take();
 }
 
@@ -83,9 +118,9 @@ void Enforcer::Impl::SendActive() {
   const std::string text = ids.empty() ? "none" : absl::StrJoin(ids, ",");
   if (!certain) {
     fabric_ = absl::FailedPreconditionError(
-        "waits for the active partitions after its restart; neither the journal nor a partition "
-        "list is there, GPUs are in use, and a wrong list would cut them off: nothing was sent; "
-        "send the list by hand within 60 s, or end those virtual machines");
+        "waits for the active partitions after its restart; GPUs are in use, and neither journal "
+        "nor partition list says in which partition; a wrong list would cut them off: nothing was "
+        "sent; send the list by hand within 60 s, or end those virtual machines");
     up_ = false;
     Tell("active_list_failed", Severity::kError, absl::StrCat("Fabric Manager ", fabric_.message()),
          nullptr);

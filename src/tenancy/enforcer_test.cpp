@@ -541,7 +541,7 @@ TEST_F(RebootTest, ForKataTheGraceWaitsForALateFabricManager) {
   EXPECT_THAT(fabric_.calls, ElementsAre("+3"));
 }
 
-TEST_F(RebootTest, OtherNodesAreUnhealthyUntilKubeletHasForgottenThem) {
+TEST_F(RebootTest, OtherNodesAreUnhealthyUntilTheTenancyHasGone) {
   journal_.records.begin()->second.devices[0].iommu_group = 7;
   options_.reactivate_at_start = true;
   Start();
@@ -555,6 +555,8 @@ TEST_F(RebootTest, OtherNodesAreUnhealthyUntilKubeletHasForgottenThem) {
   Start();
   Unassign({1, 3});
   List();
+  EXPECT_FALSE(enforcer_->Blocked().empty()) << "right after a boot kubelet lists only some pods";
+  Turns(9);
   EXPECT_THAT(enforcer_->Blocked(), IsEmpty());
   ASSERT_TRUE(Acquire({1, 3}).ok());
 }

@@ -39,13 +39,13 @@ BlockedDevices Enforcer::Impl::Blocked() {
   }
   for (const TenancyRecord& record : ledger_.records()) {
     // A container that kubelet starts again from its checkpoint has the names of the last grant.
-    const bool may_start = !listing_.known || listing_.modules.Overlaps(record.modules);
+    // One list without it says nothing: right after a boot kubelet does not know all its pods.
     const bool asleep =
         options_.reactivate_at_start && record.boot.known() && record.boot != options_.boot;
     for (const TenancyDevice& then : record.devices) {
       const Board::Device* now = board_.Find(then.address);
       if (now == nullptr) continue;
-      if (may_start && !SameNodes(then, now->nodes)) {
+      if (!SameNodes(then, now->nodes)) {
         blocked.emplace(then.address, absl::StrCat("tenancy ", record.id,
                                                    " was granted with other device nodes "
                                                    "than it has now; its pod must be deleted"));

@@ -32,8 +32,10 @@ Status Enforcer::Impl::ExplainRefusal(const AdmitInput& in, const Admission& adm
     case Refusal::kUncertain:
       return absl::UnavailableError(absl::StrCat(
           asked, ": Fabric Manager did not say what became of the last change of ",
-          WhoseText(*admission.blocker), " (modules ", admission.blocker->modules.ToString(),
-          "); it is known within ", absl::FormatDuration(options_.fabric_timeout),
+          admission.blocker == nullptr ? std::string("an active partition of no tenancy")
+                                       : absl::StrCat(WhoseText(*admission.blocker), " (modules ",
+                                                      admission.blocker->modules.ToString(), ")"),
+          "; it is known within ", absl::FormatDuration(options_.fabric_timeout),
           " of Fabric Manager answering again"));
     case Refusal::kOwned:
       if (admission.claimant != nullptr) {
@@ -43,9 +45,9 @@ Status Enforcer::Impl::ExplainRefusal(const AdmitInput& in, const Admission& adm
             ", which still has them by kubelet's word of now: one GPU was handed out twice; "
             "nothing was given"));
       }
-      return absl::AlreadyExistsError(
-          absl::StrCat(asked, " overlap ", WhoseText(*admission.blocker), " (modules ",
-                       admission.blocker->modules.ToString(), "), which was not given back"));
+      return absl::AlreadyExistsError(absl::StrCat(
+          asked, ", or an active partition in their way, overlap ", WhoseText(*admission.blocker),
+          " (modules ", admission.blocker->modules.ToString(), "), which was not given back"));
     case Refusal::kOwnerUnknown:
       return absl::UnavailableError(absl::StrCat(
           asked, " were last given to ", OwnerText(*admission.claimant->owner),

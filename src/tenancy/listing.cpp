@@ -12,12 +12,14 @@ const Listing::Entry* Listing::OwnerOfAll(fabric::ModuleSet wanted) const {
   return nullptr;
 }
 
-Listing MakeListing(const Assignments& view, absl::Duration read_started, const Board& board) {
+Listing MakeListing(const Assignments& view, absl::Duration read_started, const Board& board,
+                    const fabric::ModuleMap& map) {
   Listing listing;
   listing.known = true;
   listing.read_started = read_started;
   for (const auto& [address, owner] : view) {
-    const fabric::ModuleSet modules = board.ModulesOf(address);
+    fabric::ModuleSet modules = board.ModulesOf(address);
+    if (const auto module = map.ModuleOf(address)) modules.Insert(*module);
     if (modules.empty()) continue;
     auto entry = std::find_if(listing.entries.begin(), listing.entries.end(),
                               [&](const Listing::Entry& e) { return e.owner == owner; });

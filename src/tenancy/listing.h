@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "fabric/module_map.h"
 #include "fabric/module_set.h"
 #include "tenancy/assignments.h"
 #include "tenancy/board.h"
@@ -28,7 +29,8 @@ struct Listing {
   [[nodiscard]] const Entry* OwnerOfAll(fabric::ModuleSet modules) const;
 };
 
+// `map` speaks for devices that are gone from the board: they are still somebody's.
 [[nodiscard]] Listing MakeListing(const Assignments& view, absl::Duration read_started,
-                                  const Board& board);
+                                  const Board& board, const fabric::ModuleMap& map);
 
 }  // namespace switchyard::tenancy

@@ -79,9 +79,19 @@ Why WhyKept(const Use& use) {
 
 bool WasActive(const TenancyRecord& record) { return record.boot.known(); }
 
-// Wanted by a consumer that starts before PreStartContainer is called.
+// Another active partition stands where this one should be.
+bool Obstructed(const ReconcileInput& in, const Partition& partition) {
+  return std::any_of(in.table->partitions.begin(), in.table->partitions.end(),
+                     [&](const Partition& other) {
+                       return other.active && other.id != partition.id &&
+                              other.modules.Overlaps(partition.modules);
+                     });
+}
+
+// Wanted by a consumer that starts before PreStartContainer is called, and possible.
 bool WantedNow(const ReconcileInput& in, const TenancyRecord& record, const Watch& watch,
-               const Use& use) {
+               const Use& use, const Decision& d) {
+  if (d.partition == nullptr || Obstructed(in, *d.partition)) return false;
   return in.reactivate_at_start && WasActive(record) && record.boot != in.boot && use.free() &&
          !watch.other_nodes;
 }
@@ -94,7 +104,7 @@ Decision OfActivating(const ReconcileInput& in, const TenancyRecord& record, con
     return With(d, Act::kConfirm, Why::kActive);
   }
   if (!Settled(in, watch)) return With(d, Act::kKeep, Why::kUncertain);
-  if (WantedNow(in, record, watch, use)) return With(d, Act::kReactivate, Why::kRebooted);
+  if (WantedNow(in, record, watch, use, d)) return With(d, Act::kReactivate, Why::kRebooted);
   // One that was active before may have containers that wait for it to be active again.
   if (WasActive(record) && !watch.abandoned) return EndOr(in, watch, d, Act::kKeep, Why::kRebooted);
   if (use.listed() || !use.free()) return With(d, Act::kReport, Why::kLost);
@@ -124,7 +134,7 @@ Decision OfActive(const ReconcileInput& in, const TenancyRecord& record, const W
   }
   if (record.boot == in.boot) return EndOr(in, watch, d, Act::kReport, Why::kLost);
   // Not before it had its chance: kubelet lists nothing of it while its devices are Unhealthy.
-  if (WantedNow(in, record, watch, use)) return With(d, Act::kReactivate, Why::kRebooted);
+  if (WantedNow(in, record, watch, use, d)) return With(d, Act::kReactivate, Why::kRebooted);
   return EndOr(in, watch, d, watch.other_nodes ? Act::kReport : Act::kKeep, Why::kRebooted);
 }
 

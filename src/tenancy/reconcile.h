@@ -29,6 +29,7 @@ struct Watch {
   std::optional<absl::Duration> unused_since;
   // A change was asked of Fabric Manager and nobody knows what came of it, since then.
   std::optional<absl::Duration> uncertain_since;
+  int unanswered = 0;  // how many such changes, if known
   // Its request was refused in the end: nobody was given it, so no grace is needed.
   bool abandoned = false;
   // Its devices have other nodes now than when it was granted.

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a run: no more faults, some time, and then everything must be as clean as it can be.
+#include <algorithm>
+
+#include "tests/enforce/world.h"
+
+namespace switchyard::enforce_sim {
+
+using fabric::ModuleSet;
+
+namespace {
+
+constexpr int kTurns = 8;
+constexpr std::int64_t kTurnMs = 20'000;  // together more than grace, settling and a late listing
+
+// By then whatever nobody has is gone: grace, settling, a late listing and a few turns.
+constexpr std::int64_t kCleanMs = 125'000;
+
+}  // namespace
+
+void World::EndFaults() {
+  quiet_ = true;
+  profile_.delays = false;
+  profile_.odd_processes = false;
+  fabric_.Heal();
+  journal_.full = false;
+  journal_.fail_percent = 0;
+  kubelet_.deaf = false;
+  kubelet_.incomplete_until = 0;
+  kubelet_.Settle();
+  hardware_.blind = false;
+  for (Process& process : hardware_.processes) {
+    process.sight = Sight::kPlain;
+    if (process.pod == 0) process.ends = stage_.now();
+  }
+  for (Gpu& gpu : hardware_.gpus) gpu.present = true;
+  if (enforcer_ == nullptr) StartAgent();
+  enforcer_->Drain(false);
+  ShowBoard();
+}
+
+void World::CheckNothingLeaked(const char* when) {
+  ModuleSet live = kubelet_.Live() | kubelet_.Used();
+  for (const Pod& pod : kubelet_.pods) {
+    if (pod.claim && pod.recorded) live = live | pod.modules();
+  }
+  for (const auto& [id, record] : journal_.records) {
+    if (!record.modules.Overlaps(live) && rules_.IdleMs(record.modules) > kCleanMs)
+      stage_.Break(Rule::kLeaked, when, ": tenancy ", id, " (", record.modules, ") is ",
+                   tenancy::TenancyStateName(record.state), ", and nobody has it");
+  }
+  for (const FabricModel::Row& row : fabric_.rows()) {
+    if (row.active && !row.found && journal_.FindExact(row.modules) == nullptr)
+      stage_.Break(Rule::kLeaked, when, ": partition ", row.id, " (", row.modules,
+                   ") is active, and no tenancy's");
+  }
+}
+
+// What nobody has can be had.
+void World::CheckFreeCanBeHad(int tries) {
+  for (int i = 0; i < tries && !stage_.broken; ++i) {
+    ModuleSet used = kubelet_.Live() | kubelet_.Used();
+    for (const auto& [id, record] : journal_.records) used = used | record.modules;
+    ModuleSet taken = kubelet_.Live() | kubelet_.Used() | enforcer_->View().dirty;
+    for (const FabricModel::Row& row : fabric_.rows()) {
+      if (row.active && row.modules.Overlaps(used)) taken = taken | row.modules;
+    }
+    std::vector<ModuleSet> free;
+    for (const FabricModel::Row& row : fabric_.rows()) {
+      const bool whole =
+          std::all_of(hardware_.gpus.begin(), hardware_.gpus.end(), [&](const Gpu& gpu) {
+            return !gpu.modules.Overlaps(row.modules) || row.modules.ContainsAll(gpu.modules);
+          });
+      if (whole && !row.modules.Overlaps(taken)) free.push_back(row.modules);
+    }
+    if (free.empty()) return;
+    Pod pod;
+    pod.uid = next_uid_++;
+    pod.name = absl::StrCat("end", pod.uid);
+    pod.mains.push_back({stage_.random.Of(free), {}});
+    const ModuleSet modules = pod.modules();
+    if (!AdmitPod(std::move(pod)))
+      stage_.Break(Rule::kRefusedForNothing, "modules ", modules, " are free: ", refusal_);
+  }
+}
+
+void World::End() {
+  stage_.Tell("-- the faults end");
+  EndFaults();
+  for (int i = 0; i < kTurns && !stage_.broken; ++i) {
+    Turn(kTurnMs);
+    UnprepareOwed();
+    kubelet_.Bury();
+    rules_.Always();
+  }
+  if (stage_.broken) return;
+  const bool up = fabric_.life == FabricModel::Life::kUp;
+  if (up) {
+    CheckNothingLeaked("with pods");
+    CheckStarts();
+    CheckFreeCanBeHad(3);
+  }
+  if (stage_.broken) return;
+
+  stage_.Tell("-- every pod ends");
+  for (Process& process : hardware_.processes) process.ends = stage_.now();
+  Pass(0);
+  for (Pod& pod : kubelet_.pods) Forget(pod);
+  for (int i = 0; i < kTurns + (up ? 0 : kTurns) && !stage_.broken; ++i) {
+    UnprepareOwed();
+    kubelet_.Bury();
+    Turn(kTurnMs);
+    rules_.Always();
+  }
+  if (fabric_.life != FabricModel::Life::kUp)
+    stage_.Break(Rule::kLeaked, "Fabric Manager still waits for the active list");
+  CheckNothingLeaked("without pods");
+  const tenancy::BlockedDevices blocked = enforcer_->Blocked();
+  if (!blocked.empty())
+    stage_.Break(Rule::kLeaked, blocked.begin()->first.ToString(),
+                 " is still blocked: ", blocked.begin()->second);
+  if (const ModuleSet dirty = enforcer_->View().dirty; !dirty.empty())
+    stage_.Break(Rule::kLeaked, "modules ", dirty, " are still dirty");
+  CheckFreeCanBeHad(4);
+}
+
+// A pod that was admitted and has its devices can start.
+void World::CheckStarts() {
+  for (const Pod& pod : kubelet_.pods) {
+    if (!pod.recorded || !pod.restartable || pod.revoked || pod.claim || stage_.broken) continue;
+    if (hardware_.FindOf(pod.uid) != nullptr) continue;
+    for (const Container& container : pod.mains) {
+      const FabricModel::Row* row = fabric_.FindExact(container.modules);
+      const tenancy::TenancyRecord* record = journal_.FindExact(container.modules);
+      if (row == nullptr || record == nullptr || hardware_.Held().Overlaps(container.modules))
+        continue;
+      const bool same =
+          std::all_of(container.granted.begin(), container.granted.end(), [&](const auto& then) {
+            return SameNodes(then, hardware_.NodesOf(*hardware_.Find(then.address)));
+          });
+      const bool in_the_way = std::any_of(
+          fabric_.rows().begin(), fabric_.rows().end(), [&](const FabricModel::Row& other) {
+            return other.active && other.id != row->id && other.modules.Overlaps(row->modules);
+          });
+      if (!same || in_the_way) continue;
+      Status status;
+      Ask(Cause::kStart, pod.uid, [&](tenancy::Enforcer& enforcer) {
+        status = enforcer.PreStart(hardware_.DevicesOf(container.modules));
+      });
+      if (!status.ok())
+        stage_.Break(Rule::kRefusedForNothing, "pod ", pod.uid, " can't start with ",
+                     container.modules, ": ", status.message());
+    }
+  }
+}
+
+}  // namespace switchyard::enforce_sim

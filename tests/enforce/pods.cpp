@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kubelet does with pods.
+#include <algorithm>
+
+#include "fabric/planner.h"
+#include "tests/enforce/world.h"
+
+namespace switchyard::enforce_sim {
+
+using fabric::ModuleSet;
+
+namespace {
+
+constexpr int kNames = 6;
+// allocate.wait, one question that gets no answer, and two calls to Fabric Manager.
+constexpr std::int64_t kAllocateMs = 5'000 + 2'000 + 2 * kFabricTimeoutMs + 2'000;
+
+}  // namespace
+
+// As kubelet sees it: present and not blocked.
+ModuleSet World::Healthy() {
+  ModuleSet healthy;
+  for (const Gpu& gpu : hardware_.gpus) {
+    if (gpu.present) healthy = healthy | gpu.modules;
+  }
+  if (enforcer_ == nullptr) return healthy;
+  for (const auto& [address, why] : enforcer_->Blocked()) {
+    if (const Gpu* gpu = hardware_.Find(address)) healthy = healthy - gpu->modules;
+  }
+  return healthy;
+}
+
+std::optional<ModuleSet> World::Choose(int size, ModuleSet available) {
+  Random& random = stage_.random;
+  const int way = random.Below(100);
+  if (way < 65) {  // as the product prefers
+    const auto table = enforcer_->Table();
+    if (table == nullptr) return std::nullopt;
+    fabric::PlanRequest request;
+    request.table = table.get();
+    request.size = size;
+    request.available = available;
+    request.usable = available;
+    request.busy = enforcer_->BusyModules() | kubelet_.Used();
+    request.refuse_joining = true;
+    for (const Gpu& gpu : hardware_.gpus) {
+      if (gpu.modules.size() > 1) request.shared_groups.push_back(gpu.modules);
+    }
+    const std::optional<fabric::Candidate> best = fabric::Choose(request);
+    if (!best) return std::nullopt;
+    return best->partition->modules;
+  }
+  if (way < 90) {  // any partition
+    std::vector<ModuleSet> sets;
+    for (const FabricModel::Row& row : fabric_.rows()) {
+      if (available.ContainsAll(row.modules)) sets.push_back(row.modules);
+    }
+    if (sets.empty()) return std::nullopt;
+    return random.Of(sets);
+  }
+  ModuleSet set;  // any devices
+  for (int i = 0; i < size; ++i) {
+    const Gpu& gpu = random.Of(hardware_.gpus);
+    if (available.ContainsAll(gpu.modules)) set = set | gpu.modules;
+  }
+  if (set.empty()) return std::nullopt;
+  return set;
+}
+
+// One Allocate. False: refused, or the agent died.
+bool World::Allocate(Pod& pod, Container& container) {
+  tenancy::TenancyRequest request;
+  request.devices = hardware_.DevicesOf(container.modules);
+  ModuleSet asked;
+  for (const auto& device : request.devices)
+    asked = asked | hardware_.Find(device.address)->modules;
+  if (asked != container.modules) return false;  // not whole devices
+  for (size_t i = request.devices.size(); i > 1; --i)
+    std::swap(request.devices[i - 1],
+              request.devices[static_cast<size_t>(stage_.random.Below(static_cast<int>(i)))]);
+  if (pod.claim) {
+    request.owner = tenancy::Owner{"claim", pod.name};
+    request.until_released = true;
+  }
+  stage_.Tell("Allocate ", container.modules, " for pod ", pod.uid, " (", pod.name, ")");
+  const std::int64_t began = stage_.now();
+  const std::uint64_t before = journal_.LastId();
+  const std::uint64_t changes = journal_.changes;
+  const tenancy::TenancyRecord* had = journal_.FindExact(container.modules);
+  const bool known = had != nullptr && had->until_released && had->owner->key == pod.name;
+  Result<tenancy::Acquired> acquired = absl::InternalError("not asked");
+  const bool lives = Ask(Cause::kAllocate, pod.uid, [&](tenancy::Enforcer& enforcer) {
+    acquired = enforcer.Acquire(request);
+  });
+  if (stage_.now() - began > kAllocateMs)
+    stage_.Break(Rule::kSlow, "an Allocate took ", stage_.now() - began, " ms");
+  if ((!lives || !acquired.ok()) && pod.claim && !known) {  // not prepared any more
+    pod.recorded = false;
+    pod.owes = true;
+  }
+  if (!lives || !acquired.ok()) {  // what was begun was given to nobody
+    for (auto r = journal_.records.upper_bound(before); r != journal_.records.end(); ++r)
+      rules_.undone.insert(r->first);
+    const tenancy::TenancyRecord* record = journal_.FindExact(container.modules);
+    const FabricModel::Row* row = fabric_.FindExact(container.modules);
+    if (record != nullptr && (journal_.changes != changes || row == nullptr || !row->active))
+      rules_.undone.insert(record->id);
+  }
+  if (!lives) return false;
+  if (!acquired.ok()) {
+    refusal_ = std::string(acquired.status().message());
+    stage_.Tell("  refused: ", refusal_);
+    return false;
+  }
+  ++grants_;
+  stage_.Tell("  granted: tenancy ", acquired->tenancy, acquired->begun ? ", begun" : "");
+  rules_.AfterGrant(pod, container.modules, *acquired);
+  rules_.undone.erase(acquired->tenancy);
+  container.granted = request.devices;
+  pod.revoked = false;
+  if (pod.claim || quiet_ || !stage_.random.Percent(4)) return true;
+  stage_.Tell("  and something later in the same request fails");
+  if (!acquired->begun) return false;
+  rules_.undone.insert(acquired->tenancy);
+  Ask(Cause::kUndo, pod.uid,
+      [&](tenancy::Enforcer& enforcer) { enforcer.Undo(acquired->tenancy); });
+  return false;
+}
+
+bool World::AdmitPod(Pod pod) {
+  kubelet_.Settle();
+  if (!pod.init.modules.empty() && !Allocate(pod, pod.init)) return false;
+  for (Container& container : pod.mains) {
+    if (!Allocate(pod, container)) return false;
+  }
+  if (!quiet_ && stage_.random.Percent(2)) {
+    stage_.Tell("  kubelet restarts and never wrote the pod down");
+    kubelet_.Restart(false);
+    return false;
+  }
+  pod.recorded = true;
+  pod.listed_from = stage_.now() + stage_.random.Between(0, 8'000);
+  kubelet_.pods.push_back(std::move(pod));
+  return true;
+}
+
+void World::Admit() {
+  if (enforcer_ == nullptr) return;
+  Random& random = stage_.random;
+  Pod pod;
+  pod.uid = next_uid_++;
+  pod.name = absl::StrCat("a", random.Below(kNames));
+  if (kubelet_.FindByName(pod.name) != nullptr) return;
+  // kubelet learns of health late.
+  const ModuleSet present = random.Percent(90) ? Healthy() : board_.table.modules;
+  const ModuleSet available = present - kubelet_.Used() - Unknowable();
+  static constexpr int kSizes[] = {1, 1, 2, 2, 2, 4, 4, 8, 3, 16};
+  const std::optional<ModuleSet> set = Choose(kSizes[random.Below(10)], available);
+  if (!set) return;
+  pod.mains.push_back({*set, {}});
+  const int kind = random.Below(100);
+  if (kind < 10) {
+    pod.init.modules = *set;
+  } else if (kind < 15) {  // an init container that needs less
+    for (const FabricModel::Row& row : fabric_.rows()) {
+      if (set->ContainsAll(row.modules) && row.modules != *set) pod.init.modules = row.modules;
+    }
+  } else if (kind < 20) {
+    if (const auto second = Choose(1, available - *set)) pod.mains.push_back({*second, {}});
+  }
+  AdmitPod(std::move(pod));
+}
+
+// kubelet gives away what a pod of its own has, of which it told the agent.
+void World::HandOutTwice() {
+  if (enforcer_ == nullptr || kubelet_.pods.empty() || kubelet_.incomplete_until > stage_.now())
+    return;
+  const Pod& victim = stage_.random.Of(kubelet_.pods);
+  const ModuleSet its = kubelet_.LiveOf(victim);
+  if (its.empty()) return;
+  // A process that is about to end is no proof that its pod will stay.
+  const Process* process = hardware_.FindOf(victim.uid);
+  const bool known = victim.claim || victim.told == incarnation_ ||
+                     (process != nullptr && process->ends == kNever);
+  if (!known) return;
+  std::vector<ModuleSet> sets;
+  for (const FabricModel::Row& row : fabric_.rows()) {
+    // What it has and does not hold is known by the list alone.
+    if (row.modules.Overlaps(its) && !row.modules.Overlaps(Unknowable()))
+      sets.push_back(row.modules);
+  }
+  if (sets.empty()) return;
+  Pod pod;
+  pod.uid = next_uid_++;
+  pod.name = absl::StrCat("twice", pod.uid);
+  pod.mains.push_back({stage_.random.Of(sets), {}});
+  if (victim.told != incarnation_ && !victim.claim &&
+      !hardware_.HeldBy(victim.uid).ContainsAll(kubelet_.Live() & pod.mains.front().modules))
+    return;
+  for (const Pod& other : kubelet_.pods) {
+    if (kubelet_.LiveOf(other).Overlaps(pod.mains.front().modules) && other.uid != victim.uid)
+      return;
+  }
+  stage_.Tell("kubelet: hands out modules of pod ", victim.uid, " again");
+  AdmitPod(std::move(pod));
+}
+
+void World::StartContainer() {
+  std::vector<Pod*> ready;
+  for (Pod& pod : kubelet_.pods) {
+    if (pod.recorded && pod.restartable && !pod.revoked && !pod.deleting &&
+        hardware_.FindOf(pod.uid) == nullptr)
+      ready.push_back(&pod);
+  }
+  if (!ready.empty()) Start(*stage_.random.Of(ready));
+}
+
+void World::Start(Pod& pod) {
+  const bool kata = options_.reactivate_at_start;
+  std::vector<Container*> now;
+  if (!pod.init.modules.empty() && !pod.init_done) {
+    now.push_back(&pod.init);
+  } else {
+    for (Container& container : pod.mains) now.push_back(&container);
+  }
+  if (pod.claim) {
+    if (pod.readmit && !Allocate(pod, pod.mains.front())) return;
+    pod.readmit = false;
+  } else if (pod.readmit) {
+    if (enforcer_ == nullptr) return;
+    if (!Healthy().ContainsAll(pod.modules())) {
+      stage_.Tell("kubelet: rejects pod ", pod.uid, " after the reboot, a device is not healthy");
+      Forget(pod);
+      return;
+    }
+    pod.readmit = false;
+    if (kata && pod.init.modules.empty()) {
+      // Without the journal nobody can know which nodes it was given.
+      for (const Container* container : now) {
+        const tenancy::TenancyRecord* record = journal_.FindExact(container->modules);
+        const FabricModel::Row* row = fabric_.FindExact(container->modules);
+        // Lost in this boot: nothing is asked before the VM is built.
+        const bool lost =
+            record != nullptr && record->boot == rules_.boot &&
+            (row == nullptr || (!row->active && row->changed_by == FabricModel::By::kOutsider));
+        if (record != nullptr && !lost) rules_.AfterStart(pod, *container);
+      }
+    }
+  }
+  const int uid = pod.uid;
+  ModuleSet opens;
+  for (const Container* container : now) opens = opens | container->modules;
+  for (const Container* container : now) {
+    for (const auto& device : container->granted) {
+      const Gpu* gpu = hardware_.Find(device.address);
+      if (gpu == nullptr || !gpu->present) return;
+    }
+  }
+  const auto open = [&] {
+    Sight sight = Sight::kPlain;
+    if (profile_.odd_processes && stage_.random.Percent(25))
+      sight = static_cast<Sight>(stage_.random.Below(4));
+    // The kernel lets nobody open what another process has open.
+    if (hardware_.Held().Overlaps(opens)) {
+      stage_.Tell("pod ", uid, " can't open ", opens, ": busy");
+      return false;
+    }
+    const int pid = hardware_.Open(uid, opens, sight);
+    stage_.Tell("process ", pid, " of pod ", uid, " opens ", opens);
+    return true;
+  };
+  if (pod.claim) {
+    open();
+    return;
+  }
+  const auto pre_start = [&] {
+    for (Container* container : now) {
+      Status status = absl::UnavailableError("the agent is down");
+      Ask(Cause::kStart, uid, [&](tenancy::Enforcer& enforcer) {
+        status = enforcer.PreStart(hardware_.DevicesOf(container->modules));
+      });
+      stage_.Tell("PreStart of pod ", uid, " (", container->modules,
+                  "): ", status.ok() ? "OK" : status.message());
+      if (!status.ok()) return false;
+      rules_.AfterStart(*kubelet_.FindByUid(uid), *container);
+    }
+    return true;
+  };
+  if (kata) {
+    if (open() && !pre_start()) hardware_.EndOf(uid);
+  } else if (pre_start()) {
+    open();
+  }
+}
+
+void World::EndProcess() {
+  if (hardware_.processes.empty()) return;
+  Process& process = stage_.random.Of(hardware_.processes);
+  process.ends = std::min(process.ends, stage_.now());
+  Pass(0);
+}
+
+// kubelet has no such pod any more.
+void World::Forget(Pod& pod) {
+  stage_.Tell("kubelet: pod ", pod.uid, " (", pod.name, ") is no more");
+  pod.owes = pod.claim;
+  pod.recorded = false;
+  pod.restartable = false;
+}
+
+void World::DeletePod() {
+  std::vector<Pod*> there;
+  for (Pod& pod : kubelet_.pods) {
+    if (pod.recorded) there.push_back(&pod);
+  }
+  if (there.empty()) return;
+  Random& random = stage_.random;
+  Pod& pod = *random.Of(there);
+  Process* process = hardware_.FindOf(pod.uid);
+  const bool force = random.Percent(35) && !pod.claim;
+  stage_.Tell("kubelet: ", force ? "forgets" : "deletes", " pod ", pod.uid, " (", pod.name, ")");
+  if (process != nullptr) {
+    const std::int64_t ends = stage_.now() + random.Between(0, force ? 300 : 30) * 1000;
+    process->ends = std::min(process->ends, ends);
+  }
+  if (process == nullptr || force) {
+    Forget(pod);
+  } else {
+    pod.deleting = true;
+  }
+}
+
+// ---- claims ------------------------------------------------------------------------------------
+
+void World::Prepare() {
+  if (enforcer_ == nullptr) return;
+  Random& random = stage_.random;
+  // One that is being prepared is tried again, as kubelet does, or given up.
+  for (Pod& pod : kubelet_.pods) {
+    if (!pod.claim || !pod.recorded || pod.deleting) continue;
+    if (random.Percent(30)) {
+      Allocate(pod, pod.mains.front());
+      return;
+    }
+  }
+  const ModuleSet available = Healthy() - kubelet_.Live() - kubelet_.Used();
+  static constexpr int kSizes[] = {1, 2, 2, 4};
+  const std::optional<ModuleSet> set = Choose(kSizes[random.Below(4)], available);
+  if (!set) return;
+  Pod pod;
+  pod.uid = next_uid_++;
+  pod.claim = true;
+  pod.name = absl::StrCat("c", pod.uid);
+  pod.mains.push_back({*set, {}});
+  kubelet_.pods.push_back(std::move(pod));
+  Pod& added = kubelet_.pods.back();
+  added.recorded = Allocate(added, added.mains.front());
+  added.owes = !added.recorded;
+}
+
+// kubelet tries until it succeeds.
+void World::Unprepare(Pod& pod) {
+  if (!hardware_.HeldBy(pod.uid).empty()) return;
+  Status status = absl::UnavailableError("the agent is down");
+  Ask(Cause::kGiveBack, pod.uid,
+      [&](tenancy::Enforcer& enforcer) { status = enforcer.ReleaseOwner({"claim", pod.name}); });
+  stage_.Tell("Unprepare of ", pod.name, ": ", status.ok() ? "OK" : status.message());
+  pod.owes = !status.ok();
+}
+
+void World::UnprepareOwed() {
+  for (Pod& pod : kubelet_.pods) {
+    if (pod.owes && (quiet_ || stage_.random.Percent(20))) Unprepare(pod);
+  }
+}
+
+// What a claim has that nothing tells of: the disk lost it, and no process has it open.
+ModuleSet World::Unknowable() const {
+  ModuleSet modules;
+  for (const Pod& pod : kubelet_.pods) {
+    if (!pod.claim || !pod.recorded) continue;
+    const tenancy::TenancyRecord* record = journal_.FindExact(pod.modules());
+    if (record == nullptr || !record->until_released)
+      modules = modules | (pod.modules() - hardware_.HeldBy(pod.uid));
+  }
+  return modules;
+}
+
+}  // namespace switchyard::enforce_sim

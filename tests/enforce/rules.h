@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The invariants, judged by what the models know to be true and never by the Enforcer's word: at
+// each call that touches hardware or journal, after each grant and start, and after each operation.
+// The one thing asked of the Enforcer is what it believes of a partition, to excuse what nobody
+// could have known: a change of the fabric made by somebody else that it has not read yet.
+
+#include <array>
+#include <map>
+#include <set>
+
+#include "tenancy/enforcer.h"
+#include "tests/enforce/fabric_model.h"
+#include "tests/enforce/hardware.h"
+#include "tests/enforce/journal_model.h"
+#include "tests/enforce/kubelet_model.h"
+
+namespace switchyard::enforce_sim {
+
+// Who moves the Enforcer at this moment.
+enum class Cause : std::uint8_t {
+  kObserving,
+  kAllocate,
+  kUndo,
+  kReconcile,
+  kRelease,
+  kForce,
+  kGiveBack,
+  kStart,
+  kDryRun,
+};
+
+class Rules {
+ public:
+  Rules(Stage& stage, Hardware& hardware, FabricModel& fabric, JournalModel& journal,
+        KubeletModel& kubelet);
+
+  // What was told to the Enforcer: processes (those of `asked` that may be held), kubelet's list.
+  void ToldOfProcesses(fabric::ModuleSet asked, fabric::ModuleSet held);
+  void ToldOfPods(fabric::ModuleSet listed, std::int64_t began);
+  void NothingTold();  // a new agent
+
+  // Before an operation of the Enforcer; `pod`: for whom (uid), 0: nobody.
+  void Begin(Cause cause, int pod);
+  // Somebody has what somebody has at this moment.
+  void Touch();
+  // How long nobody has had any of these.
+  [[nodiscard]] std::int64_t IdleMs(fabric::ModuleSet modules) const;
+  void AfterGrant(const Pod& pod, fabric::ModuleSet modules, const tenancy::Acquired& acquired);
+  void AfterStart(const Pod& pod, const Container& container);
+  void Always();
+  // The disk lost what was known of these; whatever is active of them is nobody's.
+  void Orphan(fabric::ModuleSet modules);
+  // The operator takes these from whoever does not hold them.
+  void Revoke(fabric::ModuleSet modules);
+  // Partitions that nobody of ours answers for.
+  [[nodiscard]] fabric::ModuleSet FoundModules() const;
+
+  tenancy::Enforcer* enforcer = nullptr;  // null: the agent is down
+  tenancy::BootId boot;
+  std::int64_t grace_ms = 60'000;
+  std::set<std::uint64_t> undone;  // tenancies of requests that were refused later
+
+ private:
+  using Row = FabricModel::Row;
+  void OnActivate(const Row& row);
+  void OnDeactivate(const Row& row);
+  void OnLate(const Row& row, bool active);
+  void OnList(std::span<const int> ids);
+  void OnErase(std::uint64_t id);
+  void OnWrite();
+  void OnRelease(const tenancy::TenancyRecord& record);
+  // Somebody else changed it, and the Enforcer has not read that yet.
+  [[nodiscard]] bool Unseen(const Row& row) const;
+  // The Enforcer takes it for active.
+  [[nodiscard]] bool Believed(const Row& row) const;
+  [[nodiscard]] std::string Who(fabric::ModuleSet modules) const;
+
+  Stage& stage_;
+  Hardware& hardware_;
+  FabricModel& fabric_;
+  JournalModel& journal_;
+  KubeletModel& kubelet_;
+  Cause cause_ = Cause::kObserving;
+  int pod_ = 0;
+  std::map<std::uint64_t, tenancy::TenancyState> before_;  // the journal when it began
+  std::array<std::int64_t, fabric::kMaxModule + 1> last_had_{};
+  // Since when each view, as told to this agent, has had nobody on a module; kNever: it has.
+  std::array<std::int64_t, fabric::kMaxModule + 1> free_by_processes_{};
+  std::array<std::int64_t, fabric::kMaxModule + 1> free_by_pods_{};
+  std::int64_t last_list_ = 0;
+};
+
+}  // namespace switchyard::enforce_sim
