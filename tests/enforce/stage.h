@@ -25,7 +25,7 @@ struct Crash {
   const char* where;
 };
 
-// What must never happen. The names are what scripts/mutate shows.
+// What must never happen. The names are what a broken run shows.
 enum class Rule : std::uint8_t {
   kTwoTenants,         // 1: a GPU in two live grants, or in two records
   kJoined,             // 2: another active partition touches a tenancy's GPUs
