@@ -3,18 +3,14 @@
 
 #include <gmock/gmock.h>
 
-#include "absl/strings/match.h"
-#include "fabric/fabric_answer.h"
 #include "tenancy/testing/enforcer_fixture.h"
 
 namespace switchyard::tenancy {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using State = TenancyState;
 using StateMap = std::map<int, State>;
 using testing::At;
@@ -219,18 +215,6 @@ TEST_F(EnforcerTest, AHeldDeviceOfNoTenancyIsRefused) {
   ExpectRefused(Acquire({5}), absl::StatusCode::kAlreadyExists, {"no process shows it"});
 }
 
-TEST_F(EnforcerTest, AnotherLostPartitionLeavesItsNeighboursAlone) {
-  ASSERT_TRUE(Acquire({1, 3}).ok());
-  ASSERT_TRUE(Acquire({2, 4}).ok());
-  Hold({1, 3, 2, 4});
-  Assign({1, 3}, "default/a");
-  Turn();
-  Unassign({1, 3});
-  holders_.held = {At(2), At(4)};
-  Turns(8);
-  EXPECT_THAT(fabric_.Active(), ElementsAre(4)) << "one tenancy never ends another";
-}
-
 // ---- claims ------------------------------------------------------------------------------------
 
 TEST_F(EnforcerTest, AClaimIsItsOwnersUntilItGivesItBack) {
@@ -399,185 +383,6 @@ TEST_F(EnforcerTest, AViewFromBeforeTheGrantTeachesNoOwner) {
   ASSERT_TRUE(Acquire({1, 3}).ok());
   enforcer_->ObserveAssignments(before, started);
   EXPECT_FALSE(enforcer_->View().tenancies.at(0).record.owner.has_value());
-}
-
-// ---- restarts ----------------------------------------------------------------------------------
-
-TEST_F(EnforcerTest, ARestartOfTheAgentForgetsNothing) {
-  ASSERT_TRUE(Acquire({1, 3}).ok());
-  Start();
-  EXPECT_EQ(enforcer_->BusyModules(), (fabric::ModuleSet{1, 3}));
-  Assign({1, 3}, "default/a");
-  Turns(20);
-  EXPECT_THAT(fabric_.Active(), ElementsAre(3));
-}
-
-TEST_F(EnforcerTest, AfterACrashInAnActivationTheGraceDecides) {
-  journal_.before_write = [&](const TenancyRecord& record) {
-    if (record.state == State::kActive) throw std::runtime_error("crash");
-  };
-  EXPECT_THROW((void)Acquire({1, 3}), std::runtime_error);
-  journal_.before_write = nullptr;
-  Start();
-  Turn();
-  EXPECT_EQ(States(), (StateMap{{3, State::kActive}}));
-  Turns(6);
-  EXPECT_THAT(fabric_.Active(), ElementsAre(3)) << "kubelet may still be starting";
-  Turn();
-  EXPECT_THAT(fabric_.Active(), IsEmpty());
-}
-
-TEST_F(EnforcerTest, AWarmFabricManagerIsToldAllThatWasActive) {
-  options_.restart_is_warm = true;
-  fabric_.SetActive(12, true);  // foreign: module 6
-  Start();
-  ASSERT_TRUE(Acquire({1, 3}).ok());
-  fabric_.SetActive(3, false);
-  fabric_.SetActive(12, false);
-  const fabric::FabricAnswer answer{"fmGetSupportedFabricPartitions", -8};
-  fabric_.down = fabric::WithFabricAnswer(absl::UnavailableError("still initialising"), answer);
-  fabric_.failures.push_back({OkStatus(), true});
-  Turn();
-  ASSERT_TRUE(fabric_.sent.has_value());
-  EXPECT_THAT(*fabric_.sent, ElementsAre(3, 12));
-  EXPECT_TRUE(enforcer_->FabricStatus().ok());
-}
-
-TEST_F(EnforcerTest, ANodeWithoutTenanciesSendsAnEmptyList) {
-  options_.restart_is_warm = true;
-  Start();
-  fabric_.down = fabric::WithFabricAnswer(absl::UnavailableError("still initialising"),
-                                          {"fmGetSupportedFabricPartitions", -8});
-  fabric_.failures.push_back({OkStatus(), true});
-  Turn();
-  ASSERT_TRUE(fabric_.sent.has_value());
-  EXPECT_THAT(*fabric_.sent, IsEmpty());
-}
-
-TEST_F(EnforcerTest, AColdFabricManagerIsToldNothingAndIsDirty) {
-  ASSERT_TRUE(Acquire({1, 3}).ok());
-  Assign({1, 3}, "default/a");
-  Hold({1, 3});
-  Turn();
-  fabric_.SetActive(3, false);
-  (void)events_.Take();
-  Turns(20);
-  EXPECT_THAT(events_.TakeNames(), Contains("fabric_dirty"));
-  EXPECT_EQ(enforcer_->View().dirty, (fabric::ModuleSet{1, 3}));
-  EXPECT_THAT(fabric_.calls, ElementsAre("+3")) << "what runs is left alone";
-  Unassign({1, 3});
-  holders_.held.clear();
-  Turns(9);
-  EXPECT_THAT(events_.TakeNames(), Contains("fabric_clean"));
-  EXPECT_THAT(journal_.records, IsEmpty());
-}
-
-TEST_F(EnforcerTest, AnotherTableIsMatchedBySet) {
-  ASSERT_TRUE(Acquire({1, 3}).ok());
-  Assign({1, 3}, "default/a");
-  for (auto& p : fabric_.list.partitions) p.id += 40;
-  Turn();
-  EXPECT_EQ(enforcer_->View().tenancies.at(0).partition, 43);
-  Unassign({1, 3});
-  Turns(9);
-  EXPECT_THAT(fabric_.calls, ElementsAre("+3", "-43"));
-}
-
-TEST_F(EnforcerTest, ASetThatVanishedIsReportedAndKeptWhileInUse) {
-  ASSERT_TRUE(Acquire({1, 3}).ok());
-  Assign({1, 3}, "default/a");
-  std::erase_if(fabric_.list.partitions, [](const auto& p) { return p.id == 3; });
-  Turns(9);
-  EXPECT_THAT(events_.TakeNames(), Contains("partition_vanished"));
-  EXPECT_EQ(journal_.records.size(), 1u);
-  Unassign({1, 3});
-  Turns(9);
-  EXPECT_THAT(journal_.records, IsEmpty());
-}
-
-// ---- reboot ------------------------------------------------------------------------------------
-
-class RebootTest : public EnforcerTest {
- protected:
-  RebootTest() {
-    EXPECT_TRUE(Acquire({1, 3}).ok());
-    Assign({1, 3}, "default/a");
-    Turn();
-    fabric_.calls.clear();
-    fabric_.SetActive(3, false);
-    options_.boot = {2, 2};
-  }
-};
-
-TEST_F(RebootTest, PreStartActivatesFromTheJournal) {
-  Start();
-  Turns(20);
-  EXPECT_THAT(fabric_.calls, IsEmpty()) << "only when its container starts";
-  EXPECT_TRUE(enforcer_->View().dirty.empty());
-  const std::vector<TenancyDevice> devices = {DeviceAt(1), DeviceAt(3)};
-  EXPECT_TRUE(enforcer_->PreStart(devices).ok());
-  EXPECT_TRUE(enforcer_->PreStart(devices).ok());
-  EXPECT_THAT(fabric_.calls, ElementsAre("+3"));
-  EXPECT_EQ(journal_.records.begin()->second.boot, options_.boot);
-}
-
-TEST_F(RebootTest, ForKataTheyAreActivatedBeforeTheyAreHealthy) {
-  options_.reactivate_at_start = true;
-  Start();
-  EXPECT_THAT(enforcer_->Blocked(), Contains(::testing::Key(At(1))));
-  enforcer_->Reconcile();
-  EXPECT_THAT(fabric_.calls, ElementsAre("+3"));
-  EXPECT_THAT(enforcer_->Blocked(), IsEmpty());
-}
-
-TEST_F(RebootTest, ForKataTheGraceWaitsForALateFabricManager) {
-  options_.reactivate_at_start = true;
-  Unassign({1, 3});  // kubelet lists no pod whose devices are Unhealthy
-  fabric_.down = absl::UnavailableError("starting");
-  Start();
-  Turns(30);
-  fabric_.down = OkStatus();
-  Turn();
-  EXPECT_THAT(fabric_.calls, ElementsAre("+3"));
-}
-
-TEST_F(RebootTest, OtherNodesAreUnhealthyUntilTheTenancyHasGone) {
-  journal_.records.begin()->second.devices[0].iommu_group = 7;
-  options_.reactivate_at_start = true;
-  Start();
-  enforcer_->Reconcile();
-  EXPECT_THAT(fabric_.calls, IsEmpty());
-  const auto blocked = enforcer_->Blocked();
-  EXPECT_THAT(blocked.at(At(1)), HasSubstr("other device nodes"));
-  EXPECT_THAT(std::string(enforcer_->PreStart(std::vector{DeviceAt(1), DeviceAt(3)}).message()),
-              HasSubstr("other device nodes"));
-  options_.reactivate_at_start = false;
-  Start();
-  Unassign({1, 3});
-  List();
-  EXPECT_FALSE(enforcer_->Blocked().empty()) << "right after a boot kubelet lists only some pods";
-  Turns(9);
-  EXPECT_THAT(enforcer_->Blocked(), IsEmpty());
-  ASSERT_TRUE(Acquire({1, 3}).ok());
-}
-
-TEST_F(RebootTest, NothingOfAFormerBootIsSentToAWarmFabricManager) {
-  options_.restart_is_warm = true;
-  fabric_.down = fabric::WithFabricAnswer(absl::UnavailableError("still initialising"),
-                                          {"fmGetSupportedFabricPartitions", -8});
-  fabric_.failures.push_back({OkStatus(), true});
-  Start();
-  ASSERT_FALSE(fabric_.sent.has_value() && !fabric_.sent->empty());
-}
-
-TEST_F(EnforcerTest, PreStartNeedsOneTenancyAroundAllDevices) {
-  ASSERT_TRUE(Acquire({1}).ok());
-  ASSERT_TRUE(Acquire({3}).ok());
-  EXPECT_TRUE(enforcer_->PreStart(std::vector{DeviceAt(1)}).ok());
-  EXPECT_EQ(enforcer_->PreStart(std::vector{DeviceAt(1), DeviceAt(3)}).code(),
-            absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(enforcer_->PreStart(std::vector{DeviceAt(5)}).code(),
-            absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
