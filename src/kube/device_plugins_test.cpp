@@ -183,6 +183,9 @@ TEST_F(DevicePluginsTest, AnUnchangedListIsNotSentAgain) {
   Begin();
   ASSERT_TRUE(kubelet_->Start().ok());
   ASSERT_TRUE(Settle());
+  // Until the first list has arrived, a change goes into it.
+  ASSERT_TRUE(kubelet_->WaitFor([&] { return kubelet_->Resources().at(kH100).allocatable == 2; },
+                                kPatience));
   for (int i = 0; i < 5; ++i) Scan();
   tree_.SetDriver("0000:19:00.0", std::nullopt);
   Scan();  // this one is sent: whatever came before it has arrived
