@@ -189,8 +189,13 @@ TEST_F(DevicePluginsTest, AnUnchangedListIsNotSentAgain) {
   for (int i = 0; i < 5; ++i) Scan();
   tree_.SetDriver("0000:19:00.0", std::nullopt);
   Scan();  // this one is sent: whatever came before it has arrived
-  ASSERT_TRUE(kubelet_->WaitFor([&] { return kubelet_->Resources().at(kH100).allocatable == 1; },
-                                kPatience));
+  // A list is counted right after it shows.
+  ASSERT_TRUE(kubelet_->WaitFor(
+      [&] {
+        return kubelet_->Resources().at(kH100).allocatable == 1 &&
+               kubelet_->calls().counts().snapshots >= 2;
+      },
+      kPatience));
   EXPECT_EQ(kubelet_->calls().counts().snapshots, 2);
 }
 
