@@ -54,11 +54,17 @@ bool Enforcer::Impl::KnownInactive(const TenancyRecord& record) const {
 std::vector<int> Enforcer::Impl::ActiveToSend(bool& certain) {
   certain = true;
   Sending sending(table_.get());
-  // What was active in another boot is no more.
+  // What was active in another boot is no more, and naming what was lost in this one (a cold
+  // restart) would call active what has no NVLink. A remembered list may be older than the tenancy.
+  // One that is only activating was given to nobody yet: left out it is inactive, whether or not
+  // Fabric Manager had done it, and can be activated again; named it would be active in either
+  // case, and without NVLink in one of them.
   for (const TenancyRecord& r : ledger_.records()) {
     if (r.boot != options_.boot) continue;
-    if (r.state == State::kActive || (r.state == State::kReleasing && !KnownInactive(r)))
+    if ((r.state == State::kActive && !(list_read_ && KnownInactive(r))) ||
+        (r.state == State::kReleasing && !KnownInactive(r))) {
       sending.Add(r.modules, r.partition);
+    }
   }
   for (const ModuleSet modules : foreign_) {
     const Partition* partition = table_ == nullptr ? nullptr : FindExact(*table_, modules);
@@ -69,15 +75,6 @@ std::vector<int> Enforcer::Impl::ActiveToSend(bool& certain) {
     for (const Partition& p : table_->partitions) {
       if (IsForeign(ledger_, p) && p.complete) sending.Add(p.modules, p.id);
     }
-  }
-  // Asked for, with an unknown outcome: a running guest must not be cut, and one that nobody was
-  // given is released again.
-  for (const TenancyRecord& r : ledger_.records()) {
-    const Watch* watch = FindWatch(r.id);
-    const bool asked = watch != nullptr && watch->uncertain_since;  // perhaps in this boot
-    if (r.state == State::kActivating && !KnownInactive(r) &&
-        (r.boot == options_.boot || !r.boot.known() || asked))
-      sending.Add(r.modules, r.partition);
   }
   // What was active when this process last read the list is among them.
   if (list_read_) return sending.Take();

@@ -10,10 +10,13 @@
 namespace switchyard::tenancy {
 namespace {
 
+using ::testing::_;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
 using State = TenancyState;
 using StateMap = std::map<int, State>;
 using testing::At;
@@ -62,6 +65,45 @@ TEST_F(EnforcerRestartTest, AWarmFabricManagerIsToldAllThatWasActive) {
   ASSERT_TRUE(fabric_.sent.has_value());
   EXPECT_THAT(*fabric_.sent, ElementsAre(3, 12));
   EXPECT_TRUE(enforcer_->FabricStatus().ok());
+}
+
+class EnforcerWarmTest : public EnforcerRestartTest {
+ protected:
+  EnforcerWarmTest() {
+    options_.restart_is_warm = true;
+    Start();
+  }
+  // Fabric Manager waits, is told what was active, and goes on.
+  std::set<int> SentAfterWarmRestart() {
+    fabric_.down = fabric::WithFabricAnswer(absl::UnavailableError("still initialising"),
+                                            {"fmGetSupportedFabricPartitions", -8});
+    fabric_.failures.push_back({OkStatus(), true});
+    Turn();
+    EXPECT_TRUE(fabric_.sent.has_value());
+    return fabric_.sent.value_or(std::set<int>{-1});
+  }
+};
+
+TEST_F(EnforcerWarmTest, WhatWasOnlyAskedForIsNotSent) {
+  fabric_.before_change = [] { throw std::runtime_error("crash"); };
+  EXPECT_THROW((void)Acquire({1, 3}), std::runtime_error);
+  fabric_.before_change = nullptr;
+  Start();
+  EXPECT_THAT(SentAfterWarmRestart(), IsEmpty());
+  EXPECT_TRUE(Acquire({2, 4}).ok());
+  Turns(20);
+  EXPECT_THAT(States(), Not(Contains(Pair(3, _)))) << "it was given to nobody";
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  EXPECT_THAT(fabric_.calls, Contains("+3"));
+}
+
+TEST_F(EnforcerWarmTest, WhatWasLostIsNotSent) {
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  ASSERT_TRUE(Acquire({2, 4}).ok());
+  Assign({1, 2, 3, 4}, "default/a");
+  fabric_.SetActive(3, false);  // a cold restart, after which the other was activated again
+  Turn();
+  EXPECT_THAT(SentAfterWarmRestart(), ElementsAre(4));
 }
 
 TEST_F(EnforcerRestartTest, ANodeWithoutTenanciesSendsAnEmptyList) {
