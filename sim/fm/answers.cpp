@@ -87,6 +87,8 @@ WireServer::Answer FabricManager::AnswerTo(const WireRequest& request, bool inte
     answer = AnswerToList(request);
   } else if (IsChange(request.call) && faults_.late_changes) {
     return HoldLateChange(request);
+  } else if (IsChange(request.call) && faults_.change_time > absl::ZeroDuration()) {
+    return TakeTimeToChange(request);
   } else {
     const fmReturn code = Change(request);
     answer = faults_.crash_library ? Crash() : Answer(code);
@@ -110,6 +112,16 @@ WireServer::Answer FabricManager::HoldLateChange(const WireRequest& request) {
   answer.when_gone = [this, request] {
     absl::MutexLock lock(&mutex_);
     (void)Change(request);
+  };
+  return answer;
+}
+
+WireServer::Answer FabricManager::TakeTimeToChange(const WireRequest& request) {
+  WireServer::Answer answer;
+  answer.latency = faults_.change_time;
+  answer.work = [this, request] {
+    absl::MutexLock lock(&mutex_);
+    return Answer(Change(request)).bytes;
   };
   return answer;
 }

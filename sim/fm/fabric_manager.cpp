@@ -193,4 +193,23 @@ bool FabricManager::AwaitStopped(absl::Duration timeout) const {
   return mutex_.AwaitWithTimeout(absl::Condition(&stopped), timeout);
 }
 
+bool FabricManager::AwaitServing(absl::Duration timeout) const {
+  const auto serving = [this] {
+    mutex_.AssertReaderHeld();
+    return up_ && !partitions_.waiting();
+  };
+  absl::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(&serving), timeout);
+}
+
+bool FabricManager::AwaitCalls(WireCall call, int count, absl::Duration timeout) const {
+  const auto came = [this, call, count] {
+    mutex_.AssertReaderHeld();
+    const auto found = calls_.find(call);
+    return found != calls_.end() && found->second >= count;
+  };
+  absl::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(&came), timeout);
+}
+
 }  // namespace switchyard::sim

@@ -84,6 +84,9 @@ class FabricManager {
   [[nodiscard]] bool AwaitHeldCall(absl::Duration timeout) const;  // a call is left unanswered
   [[nodiscard]] bool AwaitActive(const std::set<int>& ids, absl::Duration timeout) const;
   [[nodiscard]] bool AwaitStopped(absl::Duration timeout) const;
+  [[nodiscard]] bool AwaitServing(absl::Duration timeout) const;  // up, and waits for no list
+  // That many of these calls came, as calls() counts them.
+  [[nodiscard]] bool AwaitCalls(WireCall call, int count, absl::Duration timeout) const;
 
  private:
   Result<std::vector<WireServer::Listener>> Listen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -98,6 +101,8 @@ class FabricManager {
   WireServer::Answer AnswerTo(const WireRequest& request, bool internal);
   WireServer::Answer AnswerToList(const WireRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   WireServer::Answer HoldLateChange(const WireRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  WireServer::Answer TakeTimeToChange(const WireRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   fmReturn Change(const WireRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   fmReturn ChangeFromHere(WireCall call, std::span<const std::uint32_t> ids);

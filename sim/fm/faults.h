@@ -26,7 +26,9 @@ struct FabricManagerFaults {
   // That call is never answered, and does nothing.
   enum class Hang { kNone, kConnect, kList, kActivate, kDeactivate, kSetActivated };
   Hang hang = Hang::kNone;
-  absl::Duration latency;      // before every answer; a change is done at once
+  absl::Duration latency;  // before every answer; a change is done at once
+  // How long a change takes until it is done and answered; done also if the caller has gone.
+  absl::Duration change_time;
   bool crash_library = false;  // list and changes kill the process that called, once done
   int connect_code = 0;        // what fmConnect and the list call return instead of success
   int list_code = 0;

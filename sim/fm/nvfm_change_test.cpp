@@ -202,5 +202,34 @@ TEST_F(NvfmChangeTest, ALateChangeGoesDownWithFabricManager) {
   EXPECT_FALSE(manager_->AwaitHeldCall(absl::ZeroDuration()));
 }
 
+TEST_F(NvfmChangeTest, ASlowChangeIsDoneWhetherOrNotItsCallerIsThere) {
+  FabricManagerFaults faults;
+  faults.change_time = absl::Milliseconds(1);
+  ConnectWith(faults);
+  EXPECT_EQ(activate_(handle_, 3), 0);
+  EXPECT_EQ(manager_->active(), std::set<int>{3});
+  AskToActivate(folder_ + "/fm").reset();
+  EXPECT_TRUE(manager_->AwaitActive({2, 3}, absl::Seconds(60)));
+  EXPECT_EQ(List(), 0) << "others are served meanwhile";
+}
+
+TEST_F(NvfmChangeTest, ASlowChangeIsNotDoneBeforeItsTime) {
+  FabricManagerFaults faults;
+  faults.change_time = absl::Hours(1);
+  ConnectWith(faults);
+  UniqueFd asked = AskToActivate(folder_ + "/fm");
+  ASSERT_TRUE(manager_->AwaitCalls(WireCall::kActivate, 1, absl::Seconds(60)));
+  asked.reset();
+  EXPECT_EQ(List(), 0);
+  EXPECT_TRUE(manager_->active().empty());
+  ASSERT_TRUE(manager_->Restart(FabricManager::Kind::kWarm).ok());
+  EXPECT_FALSE(manager_->AwaitServing(absl::ZeroDuration()));
+  ASSERT_EQ(Connect(Params()), 0);
+  manager_->SetFaults({});
+  EXPECT_EQ(SetActivated({}), 0);
+  EXPECT_TRUE(manager_->AwaitServing(absl::ZeroDuration()));
+  EXPECT_TRUE(manager_->active().empty());
+}
+
 }  // namespace
 }  // namespace switchyard::sim

@@ -48,6 +48,7 @@ void WireServer::Run() {
     std::vector<Connection> open;
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       Connection& connection = connections_[i];
+      WorkIfDue(connection);
       if (Serve(connection, fds[first_connection + i].revents)) {
         open.push_back(std::move(connection));
       } else if (connection.held) {
@@ -72,7 +73,7 @@ void WireServer::Accept(const Listener& listener) {
 }
 
 short WireServer::Events(const Connection& connection, absl::Duration now) const {
-  if (connection.held) return POLLRDHUP;
+  if (connection.held || connection.work) return POLLRDHUP;
   if (connection.answer.empty()) return POLLIN;
   return connection.due <= now ? POLLOUT : POLLRDHUP;
 }
@@ -80,14 +81,24 @@ short WireServer::Events(const Connection& connection, absl::Duration now) const
 int WireServer::TimeoutMs(absl::Duration now) const {
   absl::Duration wait = absl::InfiniteDuration();
   for (const Connection& connection : connections_) {
-    if (!connection.answer.empty()) wait = std::min(wait, connection.due - now);
+    if (!connection.answer.empty() || connection.work) wait = std::min(wait, connection.due - now);
   }
   if (wait == absl::InfiniteDuration()) return -1;
   const std::int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
   return static_cast<int>(std::clamp<std::int64_t>(ms, 0, INT_MAX));
 }
 
+void WireServer::WorkIfDue(Connection& connection) {
+  if (!connection.work || clock_.Monotonic() < connection.due) return;
+  connection.answer = std::exchange(connection.work, nullptr)();
+}
+
 bool WireServer::Serve(Connection& connection, short events) {
+  if (connection.work) {
+    if (events != 0) connection.fd.reset();
+    return true;
+  }
+  if (!connection.fd.valid()) return false;
   if ((events & POLLIN) != 0) return Read(connection);
   if ((events & POLLOUT) != 0) return Write(connection);
   return events == 0;  // otherwise hung up
@@ -110,6 +121,7 @@ bool WireServer::Read(Connection& connection) {
   connection.held = answer.hold;
   connection.when_gone = std::move(answer.when_gone);
   connection.answer = std::move(answer.bytes);
+  connection.work = std::move(answer.work);
   connection.due = clock_.Monotonic() + answer.latency;
   return true;
 }

@@ -26,6 +26,9 @@ class WireServer {
     std::function<void()> when_gone = {};
     absl::Duration latency;
     std::string bytes;
+    // Instead of bytes: makes them when the latency is over, also if the caller has gone, but not
+    // when this server ends. Called on the server's thread.
+    std::function<std::string()> work = {};
   };
   // `internal`: the request came to FM's internal endpoint. Called on the server's thread.
   using Handler = std::function<Answer(const WireRequest& request, bool internal)>;
@@ -49,8 +52,9 @@ class WireServer {
     std::string request;  // so far
     bool held = false;
     std::function<void()> when_gone;
-    std::string answer;  // what is left to send
-    absl::Duration due;  // RealClock::Monotonic
+    std::function<std::string()> work;  // not done yet; then it may have no fd any more
+    std::string answer;                 // what is left to send
+    absl::Duration due;                 // RealClock::Monotonic
   };
 
   void Run();
@@ -58,6 +62,7 @@ class WireServer {
   // What poll should wait for, and for how long at most.
   [[nodiscard]] short Events(const Connection& connection, absl::Duration now) const;
   [[nodiscard]] int TimeoutMs(absl::Duration now) const;
+  void WorkIfDue(Connection& connection);
   // False once the connection is at its end.
   bool Serve(Connection& connection, short events);
   bool Read(Connection& connection);

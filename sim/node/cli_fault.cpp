@@ -46,6 +46,8 @@ constexpr Fault kFmFaults[] = {
      "It never answers that call: connect, list, activate, deactivate or set-activated", "call",
      "CALL"},
     {"latency", "fm.latency", "It answers after that time", "ms", "MS", true},
+    {"slow", "fm.slow", "Changes take that long, and are done even if the caller has given up",
+     "ms", "MS", true},
     {"crash", "fm.crash",
      "libnvfm kills the process that asks for the list, or that has just changed something"},
     {"no-effect", "fm.no-effect", "Changes are answered with success, and nothing happens"},

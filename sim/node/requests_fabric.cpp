@@ -65,6 +65,12 @@ Result<Json> Latency(SimNode& node, const Json& request) {
                [&](Faults& faults) { faults.latency = absl::Milliseconds(ms); });
 }
 
+Result<Json> Slow(SimNode& node, const Json& request) {
+  ASSIGN_OR_RETURN(const std::int64_t ms, IntArgument(request, "ms", 0, 600'000));
+  return Alter(node, absl::StrCat("Fabric Manager takes ", ms, " ms for a change"),
+               [&](Faults& faults) { faults.change_time = absl::Milliseconds(ms); });
+}
+
 Result<Json> Crash(SimNode& node, const Json&) {
   return Alter(node, "libnvfm kills the process that asks for the list or changes something",
                [](Faults& faults) { faults.crash_library = true; });
@@ -206,6 +212,7 @@ void AddFabricRequests(RequestTable& table) {
   table["fm.down"] = Down;
   table["fm.hang"] = Hang;
   table["fm.latency"] = Latency;
+  table["fm.slow"] = Slow;
   table["fm.crash"] = Crash;
   table["fm.code"] = Code;
   table["fm.no-effect"] = NoEffect;

@@ -184,6 +184,7 @@ TEST_F(SimNodeTest, FabricFaultsAddUpUntilNone) {
   EXPECT_EQ(faults.hang, FabricManagerFaults::Hang::kList);
   ASSERT_TRUE(Ask({{"command", "fm.no-effect"}}).ok());
   ASSERT_TRUE(Ask({{"command", "fm.late"}}).ok());
+  ASSERT_TRUE(Ask({{"command", "fm.slow"}, {"ms", 300}}).ok());
   ASSERT_TRUE(Ask({{"command", "fm.hang"}, {"call", "set-activated"}}).ok());
   ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -10}, {"call", "activate"}}).ok());
   ASSERT_TRUE(Ask({{"command", "fm.code"}, {"code", -8}, {"call", "list"}}).ok());
@@ -192,6 +193,7 @@ TEST_F(SimNodeTest, FabricFaultsAddUpUntilNone) {
   const FabricManagerFaults more = node_->fm().faults();
   EXPECT_TRUE(more.no_effect);
   EXPECT_TRUE(more.late_changes);
+  EXPECT_EQ(more.change_time, absl::Milliseconds(300));
   EXPECT_EQ(more.hang, FabricManagerFaults::Hang::kSetActivated);
   EXPECT_EQ(more.change_codes, (std::map<WireCall, fmReturn>{{WireCall::kActivate, -10}}));
   EXPECT_EQ(more.list_code, -8);
