@@ -12,6 +12,11 @@ namespace {
 using fabric::ModuleSet;
 using What = Admission::What;
 
+bool IsAnswered(const Owner& owner, const std::vector<std::pair<Owner, Possession>>& answers) {
+  return std::any_of(answers.begin(), answers.end(),
+                     [&](const auto& answer) { return answer.first == owner; });
+}
+
 Refused ByStatus(Refusal reason, const Status& status) { return {reason, status}; }
 
 }  // namespace
@@ -93,7 +98,8 @@ Result<Acquired> Enforcer::Impl::Acquire(const TenancyRequest& request) {
     Claimants claimants;
     if (FindExact(*table_, *modules) != nullptr) claimants = ClaimantsOf(in, involved);
     for (Claimant& claimant : claimants) {
-      if (parts_.clock->Monotonic() > deadline) break;  // unknown, and so refused
+      // No time to ask whom nobody asked yet: unknown, and so refused.
+      if (parts_.clock->Monotonic() > deadline && !IsAnswered(*claimant.owner, answers)) break;
       claimant.answer = Ask(*claimant.owner, claimant.modules, answers);
       if (claimant.answer != Possession::kHasNot) break;
     }
@@ -117,7 +123,8 @@ Result<Acquired> Enforcer::Impl::Acquire(const TenancyRequest& request) {
     }
     step.Give();
     parts_.holders->AwaitChange(held.holders, std::min(options_.look_again, left));
-    answers.clear();
+    // At the end, for the last look, what was said in this request stands.
+    if (parts_.clock->Monotonic() < deadline) answers.clear();
     step.Take(std::max(left, absl::Milliseconds(1)));
   }
 }
