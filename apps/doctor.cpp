@@ -56,6 +56,7 @@ int Run(const Arguments& arguments) {
   fabric::FabricHelper helper(HelperOptionsOf(loaded->config));
   CheckHost(loaded->config, findings);
   CheckKubelet(loaded->config, findings);
+  CheckCluster(loaded->config, findings);
   CheckFabric(loaded->config, helper, findings);
   CheckAgent(loaded->config, findings);
   for (const std::string& note : loaded->notes) {
@@ -82,7 +83,8 @@ Command DoctorCommand() {
       "Examples:\n"
       "  switchyard doctor\n"
       "  switchyard doctor --config /etc/switchyard/config.yaml -o json\n"
-      "Changes nothing; one connection to Fabric Manager. Takes every configuration flag of\n"
+      "Changes nothing; one connection to Fabric Manager, one to the API server. Takes every "
+      "configuration flag of\n"
       "`switchyard agent`. Exit code 1 if any check is an error.";
   command.takes_config = true;
   command.run = Run;

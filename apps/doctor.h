@@ -28,6 +28,8 @@ using Findings = std::vector<Finding>;
 void CheckHost(const agent::Config& config, Findings& findings);
 // kubelet's folder and sockets, and other plugins in it.
 void CheckKubelet(const agent::Config& config, Findings& findings);
+// The API server, where this is a pod with a token: asks for its version.
+void CheckCluster(const agent::Config& config, Findings& findings);
 // Module map, libnvfm, Fabric Manager and its table, and whether mode off is right here.
 void CheckFabric(const agent::Config& config, fabric::FabricReader& reader, Findings& findings);
 // State folder, the owner's lock and the operator socket, the metrics address.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DPROGRAM=FILE -P CheckLinks.cmake: fails if the program needs a shared library beyond the C
-# and C++ runtimes and the one that is shipped beside it, or is larger than 14 MB.
+# and C++ runtimes, OpenSSL and the one that is shipped beside it, or is larger than 14 MB.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ldd ${PROGRAM} OUTPUT_VARIABLE needed COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\n" ";" lines "${needed}")
 foreach(line IN LISTS lines)
-  if(NOT line MATCHES "^[ \t]*$|linux-vdso|ld-linux|libc\\.so|libm\\.so|libgcc_s|libstdc\\+\\+|libprometheus-cpp-core")
+  if(NOT line MATCHES "^[ \t]*$|linux-vdso|ld-linux|libc\\.so|libm\\.so|libgcc_s|libstdc\\+\\+|libssl\\.so\\.3|libcrypto\\.so\\.3|libprometheus-cpp-core")
     message(SEND_ERROR "needs more than a base image has: ${line}")
   endif()
 endforeach()

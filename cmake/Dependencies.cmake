@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every external library, as one interface target each: dep_absl, dep_grpc, dep_json, dep_yaml,
-# dep_sqlite, dep_prometheus, dep_beast, dep_cli, dep_spdlog. debug and tsan link the shared
-# libraries (fast links); release links all but glibc, libstdc++ and prometheus-cpp statically.
+# dep_sqlite, dep_prometheus, dep_beast, dep_tls, dep_cli, dep_spdlog. debug and tsan link the shared
+# libraries (fast links); release links all but glibc, libstdc++, OpenSSL and prometheus-cpp statically.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED CONFIG)
@@ -48,6 +48,11 @@ if(SWITCHYARD_SANITIZE STREQUAL "thread")
   # ThreadSanitizer does not know fences; Asio's queues have mutexes beside them.
   target_compile_definitions(dep_beast INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
 endif()
+
+# OpenSSL 3, shared in every preset: its fixes are the distribution's then, and every one with our
+# glibc has it. It would be 4.4 MB of the program.
+add_library(dep_tls INTERFACE)
+target_link_libraries(dep_tls INTERFACE ssl crypto)
 
 add_library(dep_cli INTERFACE)  # header-only
 

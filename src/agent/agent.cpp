@@ -19,6 +19,7 @@
 #include "agent/ownership.h"
 #include "agent/process_name.h"
 #include "agent/stop_signal.h"
+#include "agent/user_events.h"
 #include "base/clock.h"
 #include "base/file_lock.h"
 #include "base/files.h"
@@ -83,7 +84,7 @@ class Agent::Impl {
     Status (Impl::*start)();
     void (Impl::*stop)();
   };
-  static const std::array<Step, 6> kSteps;
+  static const std::array<Step, 7> kSteps;
 
   Status TakeOwnership() {
     RETURN_IF_ERROR(MakeFolders(config_.paths.state, 0700));
@@ -109,7 +110,7 @@ class Agent::Impl {
         store::Store::Open(config_.paths.state, store::Store::Mode::kReadWrite);
     if (absl::IsFailedPrecondition(opened.status())) return opened.status();  // a newer schema
     if (!opened.ok()) {
-      metrics_.Report(
+      events().Report(
           {"state_unusable",
            Severity::kError,
            absl::StrCat("running without remembered state: ", opened.status().message()),
@@ -118,7 +119,7 @@ class Agent::Impl {
     }
     store_ = std::move(opened->store);
     if (opened->set_aside) {
-      metrics_.Report({"state_set_aside",
+      events().Report({"state_set_aside",
                        Severity::kError,
                        absl::StrCat("the state file was no database of ours; kept as ",
                                     *opened->set_aside, ", and a new one begun"),
@@ -128,24 +129,35 @@ class Agent::Impl {
   }
   void CloseState() { store_.reset(); }
 
+  // Events for the cluster's users, where there is a cluster. Whatever goes wrong with that is none
+  // of the node's business: the agent runs the same without.
+  Status FindCluster() {
+    user_events_ = MakeUserEvents(config_, metrics_, clock_);
+    return OkStatus();
+  }
+  void LeaveCluster() { user_events_.reset(); }
+  EventSink& events() {
+    return user_events_ == nullptr ? static_cast<EventSink&>(metrics_) : user_events_->sink();
+  }
+
   Status MakeParts() {
     if (config_.fabric.mode != tenancy::FabricMode::kOff) {
       helper_ = std::make_unique<fabric::FabricHelper>(fabric::HelperOptions{
           options_.helper_command, config_.fabric.address, config_.fabric.library,
           config_.paths.nvml, config_.fabric.timeout});
     }
-    tenancies_ = MakeTenancies(config_, {&clock_, &metrics_, store_.get(), helper_.get()});
+    tenancies_ = MakeTenancies(config_, {&clock_, &events(), store_.get(), helper_.get()});
     // Written by a newer version: touch nothing.
     if (const Status journal = tenancies_->JournalStatus();
         store_ != nullptr && absl::IsFailedPrecondition(journal)) {
       return journal;
     }
     ASSIGN_OR_RETURN(contract_, MakeContract(config_));
-    catalogue_ = std::make_unique<kube::Catalogue>(*contract_, store_.get(), metrics_);
+    catalogue_ = std::make_unique<kube::Catalogue>(*contract_, store_.get(), events());
     kube::DevicePluginsOptions options;
     options.folder = config_.paths.device_plugins;
     plugins_ = std::make_unique<kube::DevicePlugins>(
-        options, kube::DevicePluginsParts{&clock_, &metrics_, contract_.get(), tenancies_.get(),
+        options, kube::DevicePluginsParts{&clock_, &events(), contract_.get(), tenancies_.get(),
                                           [this] { background_->AllocateReturned(); }});
     pod_resources_ = std::make_unique<kube::PodResourcesClient>(
         kube::PodResourcesClient::Options{
@@ -155,7 +167,7 @@ class Agent::Impl {
     tenancies_->SetAssignmentSource(pod_resources_.get());
     background_ = std::make_unique<Background>(
         config_,
-        Background::Parts{&clock_, &metrics_, tenancies_.get(), catalogue_.get(), plugins_.get(),
+        Background::Parts{&clock_, &events(), tenancies_.get(), catalogue_.get(), plugins_.get(),
                           pod_resources_.get(), helper_.get()},
         contract_->WritesCdi());
     return OkStatus();
@@ -194,7 +206,7 @@ class Agent::Impl {
           absl::StrCat("Fabric Manager listens at ", config_.fabric.address.ToString()));
     }
     if (hints.empty()) return;
-    metrics_.Report({"fabric_off",
+    events().Report({"fabric_off",
                      Severity::kWarning,
                      "fabric.mode is off, but this node has an NVLink fabric: GPUs are handed out "
                      "without regard to partitions; set fabric.mode to advise",
@@ -210,7 +222,8 @@ class Agent::Impl {
 
   Status ServeHttp() {
     http_ = std::make_unique<HttpServer>();
-    const Routes routes(config_, metrics_, *tenancies_, *catalogue_, *plugins_, *background_);
+    const Routes routes(config_, metrics_, *tenancies_, *catalogue_, *plugins_, *background_,
+                        user_events_.get());
     ASSIGN_OR_RETURN(http_address_,
                      http_->ListenTcp(config_.http_address.ToString(), routes.Public()));
     if (!config_.http_address.IsLoopback()) {
@@ -232,6 +245,7 @@ class Agent::Impl {
   RealClock clock_;
   Metrics metrics_;
   std::optional<FileLock> lock_;
+  std::unique_ptr<UserEvents> user_events_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<fabric::FabricHelper> helper_;
   std::unique_ptr<tenancy::Tenancies> tenancies_;
@@ -246,8 +260,9 @@ class Agent::Impl {
 
 // The whole life of the agent: started from top to bottom, stopped from bottom to top. What can
 // fail for a reason of its own comes before kubelet hears of us: no devices that come and go.
-const std::array<Agent::Impl::Step, 6> Agent::Impl::kSteps = {{
+const std::array<Agent::Impl::Step, 7> Agent::Impl::kSteps = {{
     {"taking the node's owner lock", &Impl::TakeOwnership, &Impl::GiveUpOwnership},
+    {"looking for the cluster", &Impl::FindCluster, &Impl::LeaveCluster},
     {"opening the state", &Impl::OpenState, &Impl::CloseState},
     {"making the parts", &Impl::MakeParts, &Impl::DropParts},
     {"serving HTTP", &Impl::ServeHttp, &Impl::StopHttp},

@@ -53,6 +53,7 @@ struct PathsConfig {
   std::string socket = "/run/switchyard/agent.sock";
   std::string pci_ids = "/usr/share/misc/pci.ids";
   std::string nvml;  // absolute path of libnvidia-ml.so.1; empty = the loader's search
+  std::string service_account = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
 
 struct HttpAddress {
@@ -73,6 +74,7 @@ struct Config {
   FabricConfig fabric;
   absl::Duration allocate_wait = absl::Seconds(5);
   absl::Duration tenancy_grace = absl::Seconds(60);
+  std::string node_name;  // this node's name in Kubernetes; empty = nobody said
   ResourcesConfig resources;
   PathsConfig paths;
   HttpAddress http_address;

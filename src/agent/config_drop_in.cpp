@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment of the two device plugins that this agent replaces: what their users have in
-// their manifests goes on meaning what it meant.
+// The environment that manifests have anyway: of the two device plugins that this agent replaces,
+// where it goes on meaning what it meant, and NODE_NAME.
 #include "absl/strings/str_cat.h"
 #include "agent/config_sources.h"
 #include "agent/config_values.h"
@@ -12,6 +12,13 @@ class Reader {
  public:
   Reader(const Environment& environment, const std::function<bool(absl::string_view)>& decided)
       : environment_(environment), decided_(decided) {}
+
+  // What a manifest usually calls the downward API's spec.nodeName.
+  void ReadNodeName() {
+    if (const std::string* name = Find("NODE_NAME"); HasText(name)) {
+      Set("kubernetes.nodeName", "NODE_NAME", *name);
+    }
+  }
 
   DropIn ReadKubevirt() {
     if (IsEnabled()) {
@@ -96,6 +103,7 @@ class Reader {
 DropIn FromDropInEnvironment(Consumer consumer, const Environment& environment,
                              const std::function<bool(absl::string_view)>& decided) {
   Reader reader(environment, decided);
+  reader.ReadNodeName();
   return consumer == Consumer::kKata ? reader.ReadKata() : reader.ReadKubevirt();
 }
 

@@ -52,6 +52,19 @@ TEST(KubevirtEnvironmentTest, DisabledIsOffAndKatasVariablesMeanNothing) {
   }
 }
 
+TEST(NodeNameTest, IsTheManifestsVariableWhateverTheConsumer) {
+  for (const char* yaml : {"", kKata}) {
+    const auto loaded = Load(yaml, {{"NODE_NAME", "n1.example"}});
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(loaded->config.node_name, "n1.example");
+  }
+  const auto said = Load("kubernetes: {nodeName: n2}\n", {{"NODE_NAME", "n1"}});
+  ASSERT_TRUE(said.ok()) << said.status();
+  EXPECT_EQ(said->config.node_name, "n2");
+  EXPECT_THAT(std::string(Load("", {{"NODE_NAME", "N_1"}}).status().message()),
+              HasSubstr("environment NODE_NAME: kubernetes.nodeName: \"N_1\" is no node's name"));
+}
+
 TEST(KataEnvironmentTest, EnabledIsAdviseWithTheFormerOrder) {
   const auto loaded = Load(kKata, {{"ENABLE_FABRIC_MANAGER", "true"}});
   ASSERT_TRUE(loaded.ok()) << loaded.status();

@@ -118,6 +118,12 @@ Key HttpAddressKey(absl::string_view name, Field<HttpAddress> field, absl::strin
   return key;
 }
 
+Key NodeNameKey(absl::string_view name, Field<std::string> field, absl::string_view doc) {
+  return CheckedTextKey(name, "node name or empty", field, doc, [](absl::string_view text) {
+    return text.empty() ? OkStatus() : CheckNodeName(text);
+  });
+}
+
 Key AliasKey(absl::string_view name, Field<std::string> field, absl::string_view doc) {
   return CheckedTextKey(name, "resource name or empty", field, doc, [](absl::string_view text) {
     return text.empty() ? OkStatus() : CheckResourceName(text);

@@ -74,6 +74,9 @@ enum class MayBeEmpty { kNo, kYes };
 [[nodiscard]] Key HttpAddressKey(absl::string_view name, Field<HttpAddress> field,
                                  absl::string_view doc);
 
+// A Node object's name, or empty.
+[[nodiscard]] Key NodeNameKey(absl::string_view name, Field<std::string> field,
+                              absl::string_view doc);
 // A resource name, or empty.
 [[nodiscard]] Key AliasKey(absl::string_view name, Field<std::string> field, absl::string_view doc);
 [[nodiscard]] Key DeviceNamesKey(absl::string_view name,

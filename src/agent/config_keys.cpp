@@ -72,6 +72,8 @@ std::vector<Key> PathKeys() {
       PathKey("paths.pciIds", FIELD(paths.pci_ids), MayBeEmpty::kNo, "names of PCI devices"),
       PathKey("paths.nvml", FIELD(paths.nvml), MayBeEmpty::kYes,
               "libnvidia-ml.so.1; empty: the loader's search"),
+      PathKey("paths.serviceAccount", FIELD(paths.service_account), MayBeEmpty::kNo,
+              "folder of the pod's token and CA for the API server; it may be absent"),
   };
 }
 
@@ -86,7 +88,9 @@ std::vector<Key> MakeKeys() {
   append({DurationKey("allocate.wait", FIELD(allocate_wait), absl::ZeroDuration(), absl::Minutes(1),
                       "how long an admission waits for a holder that is just exiting"),
           DurationKey("tenancy.grace", FIELD(tenancy_grace), absl::ZeroDuration(), absl::Hours(24),
-                      "how long two views must agree before a release")});
+                      "how long two views must agree before a release"),
+          NodeNameKey("kubernetes.nodeName", FIELD(node_name),
+                      "this node's name in Kubernetes, whose events it writes; empty: none")});
   append(ResourceKeys());
   append(PathKeys());
   append({HttpAddressKey("http.address", FIELD(http_address), "metrics and probes"),

@@ -58,6 +58,7 @@ const std::map<std::string, Sample>& Samples() {
         "[/a, /b]", "/a,/b"}},
       {"allocate.wait", {"5s", "0s", "0s"}},
       {"tenancy.grace", {"1m", "2m", "2m"}},
+      {"kubernetes.nodeName", {"", "n1.example", "n1.example"}},
       {"resources.names", {"", "{\"0x2330\": A, 0x2331: B}", "0x2330=A,0x2331=B"}},
       {"resources.aliases.gpu", {"", "vgpu", "vgpu"}},
       {"resources.aliases.nvswitch", {"", "sw", "sw"}},
@@ -69,6 +70,7 @@ const std::map<std::string, Sample>& Samples() {
       {"paths.socket", {"/run/switchyard/agent.sock", "/x.sock", "/x.sock"}},
       {"paths.pciIds", {"/usr/share/misc/pci.ids", "/p", "/p"}},
       {"paths.nvml", {"", "/n.so", "/n.so"}},
+      {"paths.serviceAccount", {"/var/run/secrets/kubernetes.io/serviceaccount", "/t", "/t"}},
       {"http.address", {"127.0.0.1:9417", "\"[::]:1\"", "[::]:1"}},
       {"log.format", {"text", "json", "json"}},
       {"log.level", {"info", "debug", "debug"}}};

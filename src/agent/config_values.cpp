@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 
 namespace switchyard::agent {
 namespace {
@@ -109,6 +110,25 @@ Status CheckResourceName(absl::string_view name) {
     return Invalid(name,
                    "is no resource name: 1 to 63 letters, digits, - _ and ., a letter or digit at "
                    "both ends, without \"nvidia.com/\"");
+  }
+  return OkStatus();
+}
+
+Status CheckNodeName(absl::string_view name) {
+  constexpr size_t kMaxBytes = 253;
+  const auto at_an_end = [](unsigned char c) {
+    return absl::ascii_islower(c) || absl::ascii_isdigit(c);
+  };
+  const std::vector<absl::string_view> labels = absl::StrSplit(name, '.');
+  const bool fits = std::all_of(labels.begin(), labels.end(), [&](absl::string_view label) {
+    return !label.empty() && at_an_end(label.front()) && at_an_end(label.back()) &&
+           std::all_of(label.begin(), label.end(),
+                       [&](unsigned char c) { return at_an_end(c) || c == '-'; });
+  });
+  if (!fits || name.size() > kMaxBytes) {
+    return Invalid(name,
+                   "is no node's name: at most 253 lower-case letters, digits, - and ., as "
+                   "`kubectl get nodes` shows it");
   }
   return OkStatus();
 }

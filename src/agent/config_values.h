@@ -27,6 +27,9 @@ namespace switchyard::agent {
 // The part after "nvidia.com/" of an extended resource, by Kubernetes' grammar of qualified names.
 [[nodiscard]] Status CheckResourceName(absl::string_view name);
 
+// The name of a Node object: a DNS subdomain.
+[[nodiscard]] Status CheckNodeName(absl::string_view name);
+
 // "0x2330": 0x and four hexadecimal digits.
 [[nodiscard]] Result<std::uint16_t> ParseDeviceId(absl::string_view text);
 

@@ -64,6 +64,16 @@ TEST(DeviceIdTest, IsFourDigits) {
   }
 }
 
+TEST(NodeNameTest, IsADnsSubdomain) {
+  for (const char* name : {"n", "ip-10-0-0-1.ec2.internal", "0a"})
+    EXPECT_TRUE(CheckNodeName(name).ok());
+  for (const std::string& name :
+       {std::string(""), std::string("Node"), std::string("a_b"), std::string("-a"),
+        std::string("a-"), std::string("a..b"), std::string("a/b"), std::string(254, 'a')}) {
+    EXPECT_FALSE(CheckNodeName(name).ok()) << name;
+  }
+}
+
 TEST(HttpAddressTest, IsAnAddressAndAPort) {
   const auto v4 = ParseHttpAddress("0.0.0.0:80");
   ASSERT_TRUE(v4.ok());

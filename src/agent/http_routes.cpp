@@ -58,6 +58,11 @@ std::vector<Gauge> Routes::Gauges() const {
     gauges.insert(gauges.end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
   }
+  if (user_events_ != nullptr) {
+    std::vector<Gauge> more = MakeUserEventGauges(user_events_->stats());
+    gauges.insert(gauges.end(), std::make_move_iterator(more.begin()),
+                  std::make_move_iterator(more.end()));
+  }
   return gauges;
 }
 

@@ -11,6 +11,7 @@
 #include "agent/config.h"
 #include "agent/http_server.h"
 #include "agent/metrics.h"
+#include "agent/user_events.h"
 #include "kube/catalogue.h"
 #include "kube/device_plugins.h"
 #include "tenancy/tenancies.h"
@@ -19,15 +20,17 @@ namespace switchyard::agent {
 
 class Routes {
  public:
+  // `user_events` may be null.
   Routes(const Config& config, const Metrics& metrics, tenancy::Tenancies& tenancies,
          const kube::Catalogue& catalogue, const kube::DevicePlugins& plugins,
-         const Background& background)
+         const Background& background, const UserEvents* user_events)
       : config_(config),
         metrics_(metrics),
         tenancies_(tenancies),
         catalogue_(catalogue),
         plugins_(plugins),
-        background_(background) {}
+        background_(background),
+        user_events_(user_events) {}
 
   // /metrics, /healthz, /readyz. The handlers copy this object.
   [[nodiscard]] HttpHandler Public() const;
@@ -50,6 +53,7 @@ class Routes {
   const kube::Catalogue& catalogue_;
   const kube::DevicePlugins& plugins_;
   const Background& background_;
+  const UserEvents* user_events_;
 };
 
 }  // namespace switchyard::agent
