@@ -61,7 +61,6 @@ std::unique_ptr<tenancy::Tenancies> MakeTenancies(const Config& config,
     options.enforce.restart_is_warm = RestartIsWarm(config, *from.events);
     options.enforce.reactivate_at_start = config.consumer == Consumer::kKata;
     parts.control = from.helper;
-    parts.make_way = [helper = from.helper] { helper->Interrupt(); };
     parts.who = PodText;
   }
   return std::make_unique<tenancy::Tenancies>(std::move(options), std::move(parts));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "absl/time/time.h"
 #include "base/status.h"
 #include "fabric/fabric_reader.h"
 
@@ -15,7 +16,9 @@ namespace switchyard::fabric {
 
 class FabricControl : public FabricReader {
  public:
-  // Each is one connection: the call, then the list read again, which is returned and decides: a
+  // At most `within`, and no longer than the back end's own limit: kDeadlineExceeded. A read in
+  // flight, which nobody waits for as for these, is ended and returns kCancelled. Each is one
+  // connection: the call, then the list read again, which is returned and decides: a
   // success that the list does not show is an error. Already as asked for is a success (Fabric
   // Manager's code for that differs by generation and is no fault). Codes beyond FabricReader's:
   //   kInvalidArgument    the partition is not in FM's table
@@ -26,8 +29,8 @@ class FabricControl : public FabricReader {
   // After every error but kInvalidArgument, kAlreadyExists, kFailedPrecondition, kUnimplemented and
   // kNotFound the change may have happened or may still happen: read the list before deciding
   // anything else.
-  [[nodiscard]] virtual Result<FabricList> Activate(int partition) = 0;
-  [[nodiscard]] virtual Result<FabricList> Deactivate(int partition) = 0;
+  [[nodiscard]] virtual Result<FabricList> Activate(int partition, absl::Duration within) = 0;
+  [[nodiscard]] virtual Result<FabricList> Deactivate(int partition, absl::Duration within) = 0;
   // The answer to a warm restart: all partitions that were active, at most 64; none is a list too.
   // Never for a cold FM: what that does is undefined.
   [[nodiscard]] virtual Result<FabricList> SetActivated(std::span<const int> partitions) = 0;

@@ -33,8 +33,8 @@ class FabricReader {
   //   kFailedPrecondition  FM runs in the wrong mode, or the address is FM's internal socket
   //   kUnimplemented       FM does not know our structures (version)
   //   kDataLoss            the list breaks FM's own rules
-  //   kCancelled           somebody ended this call (FabricHelper::Interrupt, Close)
-  //   kInternal            any other code; its number and name are in the message
+  //   kCancelled           a change went first (FabricControl), or this end is closed
+  //   (FabricHelper) kInternal            any other code; its number and name are in the message
   // Every message says what to do next.
   [[nodiscard]] virtual Result<FabricList> ReadPartitions() = 0;
 

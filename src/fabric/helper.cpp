@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -59,9 +60,9 @@ namespace {
 // answer of libnvfm, and the helper stays.
 absl::Duration ConnectTimeout(absl::Duration whole) { return whole / 2; }
 
-Status TimedOut(absl::string_view asked, absl::Duration timeout) {
+Status TimedOut(absl::string_view asked, absl::Duration within) {
   return absl::DeadlineExceededError(absl::StrCat(
-      "asking ", asked, " gave no answer within ", absl::FormatDuration(timeout),
+      "asking ", asked, " gave no answer within ", absl::FormatDuration(within),
       "; the helper process was ended and starts anew with the next call. Check that the service "
       "and the driver respond (its log, nvidia-smi); fabric.timeout is the limit"));
 }
@@ -81,39 +82,42 @@ FabricHelper::~FabricHelper() = default;
 
 Result<FabricList> FabricHelper::ReadPartitions() {
   ASSIGN_OR_RETURN(const std::string text,
-                   Call(RequestToFabricManager(),
+                   Call(RequestToFabricManager(options_.timeout), options_.timeout,
                         absl::StrCat("Fabric Manager at ", options_.address.ToString())));
   return FabricListFromJson(text);
 }
 
-Result<FabricList> FabricHelper::Activate(int partition) {
-  return Change({FabricChange::Kind::kActivate, {partition}});
+Result<FabricList> FabricHelper::Activate(int partition, absl::Duration within) {
+  return Change({FabricChange::Kind::kActivate, {partition}}, within);
 }
 
-Result<FabricList> FabricHelper::Deactivate(int partition) {
-  return Change({FabricChange::Kind::kDeactivate, {partition}});
+Result<FabricList> FabricHelper::Deactivate(int partition, absl::Duration within) {
+  return Change({FabricChange::Kind::kDeactivate, {partition}}, within);
 }
 
 Result<FabricList> FabricHelper::SetActivated(std::span<const int> partitions) {
-  return Change({FabricChange::Kind::kSetActivated, {partitions.begin(), partitions.end()}});
+  return Change({FabricChange::Kind::kSetActivated, {partitions.begin(), partitions.end()}},
+                options_.timeout);
 }
 
-Result<FabricList> FabricHelper::Change(FabricChange change) {
+Result<FabricList> FabricHelper::Change(FabricChange change, absl::Duration within) {
   RETURN_IF_ERROR(change.Validate());
-  HelperRequest request = RequestToFabricManager();
+  within = std::min(within, options_.timeout);
+  HelperRequest request = RequestToFabricManager(within);
   request.call = HelperRequest::Call::kChange;
   request.change = std::move(change);
   ASSIGN_OR_RETURN(const std::string text,
-                   Call(request, absl::StrCat("Fabric Manager at ", options_.address.ToString(),
-                                              " to ", request.change.ToString())));
+                   Call(request, within,
+                        absl::StrCat("Fabric Manager at ", options_.address.ToString(), " to ",
+                                     request.change.ToString())));
   return FabricListFromJson(text);
 }
 
-HelperRequest FabricHelper::RequestToFabricManager() const {
+HelperRequest FabricHelper::RequestToFabricManager(absl::Duration within) const {
   HelperRequest request;
   request.library = options_.fabric_library;
   request.address = options_.address;
-  request.connect_timeout = ConnectTimeout(options_.timeout);
+  request.connect_timeout = ConnectTimeout(within);
   return request;
 }
 
@@ -121,7 +125,7 @@ Result<ModuleEntries> FabricHelper::ReadModuleIds() {
   HelperRequest request;
   request.call = HelperRequest::Call::kReadModuleIds;
   request.library = options_.nvml_library;
-  ASSIGN_OR_RETURN(const std::string text, Call(request, "NVML"));
+  ASSIGN_OR_RETURN(const std::string text, Call(request, options_.timeout, "NVML"));
   return DecodeModules(text);
 }
 
@@ -131,17 +135,12 @@ void FabricHelper::Close() {
   if (in_flight_ != InFlight::kNothing) channel_->Interrupt();
 }
 
-void FabricHelper::Interrupt() {
-  absl::MutexLock lock(&mutex_);
-  if (in_flight_ == InFlight::kRead) channel_->Interrupt();
-}
-
-Result<std::string> FabricHelper::Call(const HelperRequest& request, absl::string_view asked) {
-  absl::MutexLock call_lock(&call_mutex_);
-  const absl::Duration deadline = RealClock().Monotonic() + options_.timeout;
+Result<std::string> FabricHelper::Call(const HelperRequest& request, absl::Duration within,
+                                       absl::string_view asked) {
+  const absl::Duration deadline = RealClock().Monotonic() + within;
+  const bool change = request.call == HelperRequest::Call::kChange;
   ASSIGN_OR_RETURN(Channel* const channel,
-                   BeginCall(request.call == HelperRequest::Call::kChange ? InFlight::kChange
-                                                                          : InFlight::kRead));
+                   BeginCall(change ? InFlight::kChange : InFlight::kRead, deadline));
   const Result<std::string> reply = channel->Exchange(EncodeRequest(request), deadline);
   const std::unique_ptr<Channel> broken = EndCall(reply.ok());
   if (broken == nullptr) return DecodeReply(*reply);
@@ -149,7 +148,7 @@ Result<std::string> FabricHelper::Call(const HelperRequest& request, absl::strin
   const std::string ending = broken->Kill();
   switch (reply.status().code()) {
     case absl::StatusCode::kDeadlineExceeded:
-      return TimedOut(asked, options_.timeout);
+      return TimedOut(asked, within);
     case absl::StatusCode::kUnavailable:  // the channel closed before the reply
       if (!broken->interrupted()) return Crashed(asked, ending);
       return absl::CancelledError(absl::StrCat("asking ", asked, " was interrupted"));
@@ -158,9 +157,26 @@ Result<std::string> FabricHelper::Call(const HelperRequest& request, absl::strin
   }
 }
 
-Result<FabricHelper::Channel*> FabricHelper::BeginCall(InFlight what) {
+Result<FabricHelper::Channel*> FabricHelper::BeginCall(InFlight what, absl::Duration deadline) {
+  const bool change = what == InFlight::kChange;
   absl::MutexLock lock(&mutex_);
+  if (change) {
+    ++changes_waiting_;
+    if (in_flight_ == InFlight::kRead) channel_->Interrupt();
+  }
+  const auto my_turn = [&] {
+    mutex_.AssertReaderHeld();
+    return closed_ || (in_flight_ == InFlight::kNothing && (change || changes_waiting_ == 0));
+  };
+  const bool mine = mutex_.AwaitWithTimeout(absl::Condition(&my_turn),
+                                            deadline - RealClock().Monotonic());
+  if (change) --changes_waiting_;
   if (closed_) return absl::CancelledError("the fabric helper is closed");
+  if (!mine && !change) return absl::CancelledError("a change of the fabric went first");
+  if (!mine) {
+    return absl::DeadlineExceededError(
+        "another change of the fabric took all the time: Fabric Manager was not asked");
+  }
   // A helper that somebody else killed since the last call is nobody's crash.
   if (channel_ != nullptr && channel_->IsDead()) channel_.reset();
   if (channel_ == nullptr) {

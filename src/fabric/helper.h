@@ -36,14 +36,9 @@ class FabricHelper final : public FabricControl {
 
   Result<FabricList> ReadPartitions() override;
   Result<ModuleEntries> ReadModuleIds() override;
-  Result<FabricList> Activate(int partition) override;
-  Result<FabricList> Deactivate(int partition) override;
+  Result<FabricList> Activate(int partition, absl::Duration within) override;
+  Result<FabricList> Deactivate(int partition, absl::Duration within) override;
   Result<FabricList> SetActivated(std::span<const int> partitions) override;
-
-  // For whoever may not wait for a probe: ends a read in flight by killing the helper; that read
-  // returns kCancelled, later calls work. A change in flight goes on to its end: killing it halfway
-  // would leave nobody knowing whether it happened. Any thread.
-  void Interrupt();
 
   // For the agent's stop: ends a call in flight by killing the helper; that call and every later
   // one return kCancelled. Any thread.
@@ -52,19 +47,23 @@ class FabricHelper final : public FabricControl {
  private:
   class Channel;
   enum class InFlight { kNothing, kRead, kChange };
-  Result<FabricList> Change(FabricChange change);
-  [[nodiscard]] HelperRequest RequestToFabricManager() const;
+  Result<FabricList> Change(FabricChange change, absl::Duration within);
+  [[nodiscard]] HelperRequest RequestToFabricManager(absl::Duration within) const;
   // `asked` names the other side, and what it is to do, in errors.
-  Result<std::string> Call(const HelperRequest& request, absl::string_view asked);
-  Result<Channel*> BeginCall(InFlight what);
+  Result<std::string> Call(const HelperRequest& request, absl::Duration within,
+                           absl::string_view asked);
+  // A change does not wait for a read: it kills the helper under one in flight, and those to come
+  // wait for it. Another change goes on to its end: killing it halfway would leave nobody knowing
+  // whether it happened.
+  Result<Channel*> BeginCall(InFlight what, absl::Duration deadline);
   // Gives the channel back for its end unless it may be kept.
   std::unique_ptr<Channel> EndCall(bool keep);
 
   const HelperOptions options_;
-  absl::Mutex call_mutex_;  // one call at a time
   absl::Mutex mutex_;
   std::unique_ptr<Channel> channel_ ABSL_GUARDED_BY(mutex_);
-  InFlight in_flight_ ABSL_GUARDED_BY(mutex_) = InFlight::kNothing;
+  InFlight in_flight_ ABSL_GUARDED_BY(mutex_) = InFlight::kNothing;  // one call at a time
+  int changes_waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -95,14 +95,15 @@ TEST_F(HelperControlTest, ActivatesAndDeactivatesOnBothGenerations) {
     SCOPED_TRACE(generation);
     Up(generation);
     FabricHelper helper(Options());
-    ExpectActive(helper.Activate(7), {7});
-    ExpectActive(helper.Activate(7), {7});  // already: -7 or -17
-    ExpectActive(helper.Activate(8), {7, 8});
-    ExpectError(helper.Activate(0).status(), StatusCode::kAlreadyExists, held,
+    ExpectActive(helper.Activate(7, kLong), {7});
+    ExpectActive(helper.Activate(7, kLong), {7});  // already: -7 or -17
+    ExpectActive(helper.Activate(8, kLong), {7, 8});
+    ExpectError(helper.Activate(0, kLong).status(), StatusCode::kAlreadyExists, held,
                 "the active partition 7 has GPU 1 of partition 0");
-    ExpectError(helper.Activate(99).status(), StatusCode::kInvalidArgument, -1, "no partition 99");
-    ExpectActive(helper.Deactivate(7), {8});
-    ExpectActive(helper.Deactivate(7), {8});  // already: -4 or -18
+    ExpectError(helper.Activate(99, kLong).status(), StatusCode::kInvalidArgument, -1,
+                "no partition 99");
+    ExpectActive(helper.Deactivate(7, kLong), {8});
+    ExpectActive(helper.Deactivate(7, kLong), {8});  // already: -4 or -18
     ExpectActive(helper.ReadPartitions(), {8});
     EXPECT_EQ(manager_->active(), std::set<int>{8});
   }
@@ -110,7 +111,7 @@ TEST_F(HelperControlTest, ActivatesAndDeactivatesOnBothGenerations) {
 
 TEST_F(HelperControlTest, EachIsOneConnection) {
   FabricHelper helper(Options());
-  ExpectActive(helper.Activate(7), {7});
+  ExpectActive(helper.Activate(7, kLong), {7});
   EXPECT_EQ(manager_->calls(), (std::map<WireCall, int>{{WireCall::kConnect, 1},
                                                         {WireCall::kActivate, 1},
                                                         {WireCall::kListPartitions, 1}}));
@@ -119,9 +120,10 @@ TEST_F(HelperControlTest, EachIsOneConnection) {
 TEST_F(HelperControlTest, ASuccessThatChangesNothingIsAnError) {
   SetFaults([](FabricManagerFaults& faults) { faults.no_effect = true; });
   FabricHelper helper(Options());
-  ExpectError(helper.Activate(7).status(), StatusCode::kUnknown, std::nullopt, "does not show it");
+  ExpectError(helper.Activate(7, kLong).status(), StatusCode::kUnknown, std::nullopt,
+              "does not show it");
   ASSERT_TRUE(manager_->SetActive({7}).ok());
-  ExpectError(helper.Deactivate(7).status(), StatusCode::kUnknown, std::nullopt,
+  ExpectError(helper.Deactivate(7, kLong).status(), StatusCode::kUnknown, std::nullopt,
               "does not show it");
 }
 
@@ -133,14 +135,14 @@ TEST_F(HelperControlTest, AWarmFabricManagerTakesTheListAndNothingElse) {
   const Status waiting = helper.ReadPartitions().status();
   ExpectError(waiting, StatusCode::kUnavailable, -8, "NOT_CONFIGURED");
   EXPECT_TRUE(WaitsForActiveList(true, waiting, true));
-  ExpectError(helper.Activate(7).status(), StatusCode::kUnavailable, -8, "");
+  ExpectError(helper.Activate(7, kLong).status(), StatusCode::kUnavailable, -8, "");
   const int unknown[] = {7, 99};
   ExpectError(helper.SetActivated(unknown).status(), StatusCode::kInvalidArgument, -1, "7, 99");
   EXPECT_TRUE(manager_->waiting());
   const int active[] = {7, 8};
   ExpectActive(helper.SetActivated(active), {7, 8});
   EXPECT_EQ(manager_->routed(), (std::set<int>{7, 8}));
-  ExpectActive(helper.Deactivate(8), {7});
+  ExpectActive(helper.Deactivate(8, kLong), {7});
 }
 
 TEST_F(HelperControlTest, AnEmptyListIsAListToo) {
@@ -157,7 +159,7 @@ TEST_F(HelperControlTest, ALateActivationHappensAfterTheDeadline) {
   FabricHelper helper(options);
   // On a slow machine the first helpers may not even get to ask.
   while (!manager_->calls().contains(WireCall::kActivate)) {
-    ExpectError(helper.Activate(7).status(), StatusCode::kDeadlineExceeded, std::nullopt,
+    ExpectError(helper.Activate(7, kLong).status(), StatusCode::kDeadlineExceeded, std::nullopt,
                 "/fm to activate partition 7 gave no answer within 200ms");
   }
   EXPECT_TRUE(manager_->AwaitActive({7}, kLong));
@@ -166,7 +168,7 @@ TEST_F(HelperControlTest, ALateActivationHappensAfterTheDeadline) {
 TEST_F(HelperControlTest, ACrashAfterTheChangeIsAborted) {
   SetFaults([](FabricManagerFaults& faults) { faults.crash_library = true; });
   FabricHelper helper(Options());
-  ExpectError(helper.Activate(7).status(), StatusCode::kAborted, std::nullopt, "signal 11");
+  ExpectError(helper.Activate(7, kLong).status(), StatusCode::kAborted, std::nullopt, "signal 11");
   manager_->SetFaults({});
   ExpectActive(helper.ReadPartitions(), {7});
 }
@@ -178,7 +180,8 @@ TEST_F(HelperControlTest, ARestartBreaksACallThatHangs) {
     EXPECT_TRUE(manager_->AwaitHeldCall(kLong));
     EXPECT_TRUE(manager_->Restart(sim::FabricManager::Kind::kCold).ok());
   });
-  ExpectError(helper.Activate(7).status(), StatusCode::kUnavailable, -9, "CONNECTION_NOT_VALID");
+  ExpectError(helper.Activate(7, kLong).status(), StatusCode::kUnavailable, -9,
+              "CONNECTION_NOT_VALID");
   other.join();
 }
 
@@ -187,9 +190,9 @@ TEST_F(HelperControlTest, ALibraryWithoutTheCallsStillReads) {
   options.fabric_library = SWITCHYARD_LIB_DIR "/libnvfm-reads-only.so.1";
   FabricHelper helper(options);
   ExpectActive(helper.ReadPartitions(), {});
-  ExpectError(helper.Activate(7).status(), StatusCode::kUnimplemented, std::nullopt,
+  ExpectError(helper.Activate(7, kLong).status(), StatusCode::kUnimplemented, std::nullopt,
               "fmActivateFabricPartition");
-  ExpectError(helper.Deactivate(7).status(), StatusCode::kUnimplemented, std::nullopt,
+  ExpectError(helper.Deactivate(7, kLong).status(), StatusCode::kUnimplemented, std::nullopt,
               "fmDeactivateFabricPartition");
   ExpectError(helper.SetActivated({}).status(), StatusCode::kUnimplemented, std::nullopt,
               "fmSetActivatedFabricPartitions");
@@ -199,9 +202,9 @@ TEST_F(HelperControlTest, TheInternalSocketIsNamed) {
   HelperOptions options = Options();
   options.address = *FabricAddress::Parse(absl::StrCat("unix:", folder_, "/internal"));
   FabricHelper helper(options);
-  ExpectError(helper.Activate(7).status(), StatusCode::kFailedPrecondition, -4,
+  ExpectError(helper.Activate(7, kLong).status(), StatusCode::kFailedPrecondition, -4,
               "FM_CMD_UNIX_SOCKET_PATH");
-  ExpectError(helper.Deactivate(7).status(), StatusCode::kFailedPrecondition, -4,
+  ExpectError(helper.Deactivate(7, kLong).status(), StatusCode::kFailedPrecondition, -4,
               "FM_CMD_UNIX_SOCKET_PATH");
 }
 
@@ -209,34 +212,41 @@ TEST_F(HelperControlTest, WhatCantBeAskedForStartsNoHelper) {
   HelperOptions options = Options();
   options.command = {"/nonexistent/helper"};
   FabricHelper helper(options);
-  ExpectError(helper.Activate(-1).status(), StatusCode::kInvalidArgument, std::nullopt, "-1");
+  ExpectError(helper.Activate(-1, kLong).status(), StatusCode::kInvalidArgument, std::nullopt,
+              "-1");
 }
 
-TEST_F(HelperControlTest, InterruptEndsAReadInFlightAndLaterCallsWork) {
+TEST_F(HelperControlTest, AChangeMayHaveLessTimeThanTheHelper) {
+  SetFaults([](FabricManagerFaults& faults) { faults.hang = Hang::kActivate; });
+  FabricHelper helper(Options());
+  ExpectError(helper.Activate(7, absl::Milliseconds(50)).status(), StatusCode::kDeadlineExceeded,
+              std::nullopt, "gave no answer within 50ms");
+}
+
+TEST_F(HelperControlTest, AChangeEndsAReadInFlightAndLaterCallsWork) {
   SetFaults([](FabricManagerFaults& faults) { faults.hang = Hang::kList; });
   FabricHelper helper(Options());
-  std::thread other([&] {
-    EXPECT_TRUE(manager_->AwaitHeldCall(kLong));
-    helper.Interrupt();
+  std::thread reader([&] {
+    ExpectError(helper.ReadPartitions().status(), StatusCode::kCancelled, std::nullopt,
+                "interrupted");
   });
-  ExpectError(helper.ReadPartitions().status(), StatusCode::kCancelled, std::nullopt,
-              "interrupted");
-  other.join();
+  EXPECT_TRUE(manager_->AwaitHeldCall(kLong));
   manager_->SetFaults({});
-  ExpectActive(helper.Activate(7), {7});
-  helper.Interrupt();  // nothing is in flight
+  ExpectActive(helper.Activate(7, kLong), {7});
+  reader.join();
   ExpectActive(helper.ReadPartitions(), {7});
 }
 
-TEST_F(HelperControlTest, InterruptLeavesAChangeAloneAndCloseEndsIt) {
+TEST_F(HelperControlTest, AChangeLeavesAnotherAloneAndCloseEndsIt) {
   SetFaults([](FabricManagerFaults& faults) { faults.hang = Hang::kActivate; });
   FabricHelper helper(Options());
   std::thread other([&] {
     EXPECT_TRUE(manager_->AwaitHeldCall(kLong));
-    helper.Interrupt();
+    ExpectError(helper.Deactivate(8, absl::Milliseconds(50)).status(),
+                StatusCode::kDeadlineExceeded, std::nullopt, "Fabric Manager was not asked");
     manager_->Stop();  // the change ends by FM's end, which is told apart from an interruption
   });
-  ExpectError(helper.Activate(7).status(), StatusCode::kUnavailable, -9, "");
+  ExpectError(helper.Activate(7, kLong).status(), StatusCode::kUnavailable, -9, "");
   other.join();
 
   ASSERT_TRUE(manager_->Start().ok());
@@ -244,7 +254,8 @@ TEST_F(HelperControlTest, InterruptLeavesAChangeAloneAndCloseEndsIt) {
     EXPECT_TRUE(manager_->AwaitHeldCall(kLong));
     helper.Close();
   });
-  ExpectError(helper.Activate(7).status(), StatusCode::kCancelled, std::nullopt, "interrupted");
+  ExpectError(helper.Activate(7, kLong).status(), StatusCode::kCancelled, std::nullopt,
+              "interrupted");
   closer.join();
 }
 

@@ -54,13 +54,14 @@ Status CheckId(const Contract& contract, const Resource& resource, const Offered
 }
 
 Result<tenancy::Grant> Acquire(const AdmissionParts& parts, const Resource& resource,
-                               const Ids& ids, std::vector<const OfferedDevice*>& taken) {
+                               const Ids& ids, absl::Duration asked,
+                               std::vector<const OfferedDevice*>& taken) {
   const size_t first = taken.size();
   RETURN_IF_ERROR(Resolve(resource, ids, taken));
   std::vector<PciAddress> addresses;
   addresses.reserve(taken.size() - first);
   for (size_t i = first; i < taken.size(); ++i) addresses.push_back(taken[i]->address);
-  ASSIGN_OR_RETURN(tenancy::Grant grant, parts.tenancies->Acquire(addresses));
+  ASSIGN_OR_RETURN(tenancy::Grant grant, parts.tenancies->Acquire(addresses, asked));
   absl::Cleanup release = [&] { parts.tenancies->Release(grant.id); };
   for (size_t i = 0; i < grant.devices.size() && first + i < taken.size(); ++i) {
     RETURN_IF_ERROR(CheckId(*parts.contract, resource, *taken[first + i], grant.devices[i]));
@@ -121,7 +122,7 @@ Status Allocate(const AdmissionParts& parts, const Resource& resource,
   };
   for (int i = 0; i < request.container_requests_size(); ++i) {
     const Ids& ids = request.container_requests(i).devices_ids();
-    Result<tenancy::Grant> grant = Acquire(parts, resource, ids, taken);
+    Result<tenancy::Grant> grant = Acquire(parts, resource, ids, admission.asked(), taken);
     if (!grant.ok()) return Refuse(parts, resource, i, ids, grant.status());
     Fill(parts.contract->Answer(resource.name, *grant, resource.node_backend),
          *response.add_container_responses());

@@ -62,7 +62,6 @@ Enforcement::Enforcement(const Options& options, const Parts& parts)
   given.journal = journal_.get();
   given.fabric = parts.control;
   given.holders = parts.holders == nullptr ? holders_.get() : parts.holders;
-  given.make_way = parts.make_way;
   given.who = parts.who;
   enforcer_ = std::make_unique<Enforcer>(enforce, std::move(given));
   if (const Status loaded = enforcer_->Load(); !loaded.ok()) {
@@ -95,30 +94,32 @@ std::shared_ptr<const FabricKnowledge> Enforcement::Overlay(
   return overlaid;
 }
 
-Result<std::optional<Acquired>> Enforcement::Acquire(std::span<const Resolved> devices) {
+Result<std::optional<Acquired>> Enforcement::Acquire(std::span<const Resolved> devices,
+                                                     std::optional<absl::Duration> asked) {
   TenancyRequest request;
+  request.asked = asked;
   request.devices = GpusOf(devices);
   if (request.devices.empty()) return std::optional<Acquired>();
   ASSIGN_OR_RETURN(const Acquired acquired, enforcer_->Acquire(request));
   return std::optional<Acquired>(acquired);
 }
 
-void Enforcement::Began(std::uint64_t grant, std::uint64_t tenancy) {
+void Enforcement::Began(std::uint64_t grant, const Acquired& acquired) {
   const absl::MutexLock lock(&mutex_);
-  began_[grant] = tenancy;
+  began_[grant] = acquired;
   if (began_.size() > kMaxBegan) began_.erase(began_.begin());
 }
 
 void Enforcement::Release(std::uint64_t grant) {
-  std::uint64_t tenancy = 0;
+  Acquired acquired;
   {
     const absl::MutexLock lock(&mutex_);
     const auto found = began_.find(grant);
     if (found == began_.end()) return;
-    tenancy = found->second;
+    acquired = found->second;
     began_.erase(found);
   }
-  enforcer_->Undo(tenancy);
+  enforcer_->Undo(acquired);
 }
 
 Status Enforcement::PreStart(std::span<const Resolved> devices) {

@@ -164,7 +164,7 @@ void Enforcer::ObserveAssignments(Assignments view, absl::Duration read_started)
 Result<Acquired> Enforcer::Acquire(const TenancyRequest& request) {
   return impl_->Acquire(request);
 }
-void Enforcer::Undo(std::uint64_t tenancy) { impl_->Undo(tenancy); }
+void Enforcer::Undo(const Acquired& acquired) { impl_->Undo(acquired); }
 Status Enforcer::ReleaseOwner(const Owner& owner) { return impl_->ReleaseOwner(owner); }
 Status Enforcer::ReleaseById(std::uint64_t tenancy, bool force) {
   return impl_->ReleaseById(tenancy, force);

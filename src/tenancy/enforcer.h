@@ -33,7 +33,7 @@ namespace switchyard::tenancy {
 struct EnforcerOptions {
   absl::Duration wait = absl::Seconds(5);               // allocate.wait
   absl::Duration grace = absl::Seconds(60);             // tenancy.grace
-  absl::Duration fabric_timeout = absl::Seconds(15);    // of one call to Fabric Manager
+  absl::Duration fabric_timeout = absl::Seconds(15);    // of one call; of all in one Acquire
   absl::Duration look_again = absl::Milliseconds(250);  // at holders, while waiting for one to exit
   BootId boot;                                          // of this boot; unknown: nothing is granted
   bool restart_is_warm = false;  // Fabric Manager on this node restarts with its state
@@ -50,8 +50,6 @@ struct EnforcerParts {
   fabric::FabricControl* fabric = nullptr;
   HolderSource* holders = nullptr;
   AssignmentSource* assignments = nullptr;  // may come later: SetAssignmentSource
-  // Ends a read of Fabric Manager in flight: a change must not wait for a probe; may be null.
-  std::function<void()> make_way;
   // A holder's cgroup in words ("pod default/a"), empty if it is none's; may be null.
   std::function<std::string(absl::string_view cgroup)> who;
 };
@@ -60,12 +58,15 @@ struct TenancyRequest {
   std::vector<TenancyDevice> devices;  // GPUs, each once, as they are now
   std::optional<Owner> owner;          // none: learned from the assignment view
   bool until_released = false;         // see TenancyRecord
+  // Since when (monotonic) somebody waits for the answer; none: since now.
+  std::optional<absl::Duration> asked;
 };
 
 struct Acquired {
   std::uint64_t tenancy = 0;
   int partition = 0;
   bool begun = false;  // by this request; false: one that was there is granted again
+  absl::Duration by;   // monotonic: when whoever asked must have an answer
 };
 
 class Enforcer {
@@ -93,8 +94,9 @@ class Enforcer {
 
   // ---- requests --------------------------------------------------------------------------------
   // Makes exactly these devices one active partition of one tenancy, or refuses: everything that
-  // is not certain is refused. Takes at most `wait` for locks, holders and owners together, and
-  // then one call to Fabric Manager for each partition in the way and one for its own. Codes:
+  // is not certain is refused. Answers within `wait` and `fabric_timeout` together, however many
+  // changes of the fabric it takes, and waits for locks, holders and owners no longer than `wait`;
+  // what Fabric Manager does later is caught up by Reconcile. Codes:
   //   kInvalidArgument     no partition is exactly these devices (the nearest are named)
   //   kFailedPrecondition  unmapped GPU, wrong mode, dirty fabric, unusable journal, draining
   //   kUnavailable         Fabric Manager is down, or the outcome of an earlier change is not known
@@ -102,8 +104,9 @@ class Enforcer {
   //   and what FabricControl says
   [[nodiscard]] Result<Acquired> Acquire(const TenancyRequest& request);
   // Takes back what Acquire has just begun (something later in the same request failed). Never a
-  // held device: what can't be released now is left to Reconcile. An unknown id is fine.
-  void Undo(std::uint64_t tenancy);
+  // held device: what can't be released now, or not before `acquired.by`, is left to Reconcile. An
+  // unknown tenancy is fine.
+  void Undo(const Acquired& acquired);
   // The owner gives it back (claims). An unknown owner is fine; held is kAlreadyExists.
   [[nodiscard]] Status ReleaseOwner(const Owner& owner);
   // By hand. Without `force` like Reconcile: both views must agree, for longer than the grace.

@@ -68,8 +68,9 @@ Result<ModuleSet> Enforcer::Impl::ModulesOf(std::span<const TenancyDevice> devic
 }
 
 Result<Acquired> Enforcer::Impl::Acquire(const TenancyRequest& request) {
-  const absl::Duration deadline = parts_.clock->Monotonic() + options_.wait;
-  Step step(*this, options_.wait);
+  const absl::Duration now = parts_.clock->Monotonic();
+  const absl::Duration deadline = request.asked.value_or(now) + options_.wait;
+  Step step(*this, deadline - now);
   bool look = false;  // by name, even if nothing but the devices' own word is against it
   Answers answers;
   for (;;) {
@@ -112,7 +113,8 @@ Result<Acquired> Enforcer::Impl::Acquire(const TenancyRequest& request) {
     if (admission.what == What::kRefuse)
       return Refuse({admission.reason, ExplainRefusal(in, admission)});
     if (admission.what != What::kWait)
-      return CarryOut(request, *modules, admission, involved - held.modules);
+      return CarryOut(request, *modules, admission, involved - held.modules,
+                      deadline + options_.fabric_timeout);
 
     const absl::Duration left = deadline - parts_.clock->Monotonic();
     if (look && left <= absl::ZeroDuration())
@@ -125,22 +127,24 @@ Result<Acquired> Enforcer::Impl::Acquire(const TenancyRequest& request) {
     parts_.holders->AwaitChange(held.holders, std::min(options_.look_again, left));
     // At the end, for the last look, what was said in this request stands.
     if (parts_.clock->Monotonic() < deadline) answers.clear();
-    step.Take(std::max(left, absl::Milliseconds(1)));
+    step.Take(deadline - parts_.clock->Monotonic());
   }
 }
 
 Status Enforcer::Impl::TimeForAnother() const {
-  if (spent_ == absl::ZeroDuration() || spent_ + longest_ <= options_.fabric_timeout)
-    return OkStatus();
+  const absl::Duration left = *by_ - parts_.clock->Monotonic();
+  if (left > absl::ZeroDuration() && left >= longest_) return OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(
-      "what was in the way took Fabric Manager ", absl::FormatDuration(spent_),
-      ", and kubelet can't wait for more; it stays released, delete the pod, its controller makes "
-      "a new one"));
+      "a change of the fabric took ", absl::FormatDuration(longest_), ", there are ",
+      absl::FormatDuration(std::max(left, absl::ZeroDuration())),
+      " left for the next one, and kubelet can't wait for more; what was released for this request "
+      "stays released, delete the pod, its controller makes a new one"));
 }
 
 Result<Acquired> Enforcer::Impl::CarryOut(const TenancyRequest& request, ModuleSet modules,
-                                          const Admission& admission, ModuleSet free) {
-  spent_ = longest_ = absl::ZeroDuration();
+                                          const Admission& admission, ModuleSet free,
+                                          absl::Duration by) {
+  const Bounded bounded(*this, by);
   const auto failed = [this](const Status& status) -> Status {
     const bool invariant = absl::IsInternal(status) && !fabric::FabricCodeOf(status);
     return Refuse({!journal_failing_ ? (invariant ? Refusal::kInvariant : Refusal::kFabricRefused)
@@ -193,11 +197,11 @@ Result<Acquired> Enforcer::Impl::CarryOut(const TenancyRequest& request, ModuleS
     Tell("adopted", Severity::kInfo,
          "an active partition of no tenancy is exactly what was asked for", &adopted);
     (void)SaveForeign();  // reported; the journal's word for it is the tenancy
-    return Acquired{id, partition, true};
+    return Acquired{id, partition, true, by};
   }
   const Result<int> established = Establish(std::move(record));
   if (!established.ok()) return failed(established.status());
-  return Acquired{id, *established, true};
+  return Acquired{id, *established, true, by};
 }
 
 Result<Acquired> Enforcer::Impl::GrantAgain(const TenancyRequest& request, std::uint64_t id) {
@@ -237,7 +241,7 @@ Result<Acquired> Enforcer::Impl::GrantAgain(const TenancyRequest& request, std::
   watch.unused_since.reset();
   watch.abandoned = false;
   std::erase_if(reported_, [id](const auto& r) { return r.first == id; });
-  return Acquired{id, ledger_.Find(id)->partition, false};
+  return Acquired{id, ledger_.Find(id)->partition, false, *by_};
 }
 
 }  // namespace switchyard::tenancy

@@ -67,16 +67,15 @@ Status Enforcer::Impl::Change(absl::string_view what, const Partition& partition
   const int id = partition.id;
   ++generation_;
   const absl::Duration began = parts_.clock->Monotonic();
+  absl::Duration within = options_.fabric_timeout;
+  if (by_) within = std::clamp(*by_ - began, absl::Milliseconds(1), within);
   Result<fabric::FabricList> list = absl::InternalError("not asked");
   {
     const Outside outside(*this);
-    if (parts_.make_way) parts_.make_way();
-    list = active ? parts_.fabric->Activate(id) : parts_.fabric->Deactivate(id);
+    list = active ? parts_.fabric->Activate(id, within) : parts_.fabric->Deactivate(id, within);
   }
   ++generation_;
-  const absl::Duration took = parts_.clock->Monotonic() - began;
-  spent_ += took;
-  longest_ = std::max(longest_, took);
+  longest_ = std::max(longest_, parts_.clock->Monotonic() - began);
   ++(active ? activations_ : deactivations_);
   Status status = list.status();
   if (list.ok()) {

@@ -29,6 +29,7 @@ class Enforcer::Impl {
   // ---- locks ---------------------------------------------------------------------------------
   class Step;
   class Outside;
+  class Bounded;
 
   // ---- enforcer.cpp: what was seen -------------------------------------------------------------
   Status Load();
@@ -41,7 +42,7 @@ class Enforcer::Impl {
   Result<Acquired> Acquire(const TenancyRequest& request);
 
   // ---- enforcer_release.cpp --------------------------------------------------------------------
-  void Undo(std::uint64_t tenancy);
+  void Undo(const Acquired& acquired);
   Status ReleaseOwner(const Owner& owner);
   Status ReleaseById(std::uint64_t tenancy, bool force);
   Status PreStart(std::span<const TenancyDevice> devices);
@@ -108,9 +109,9 @@ class Enforcer::Impl {
   std::optional<Refused> Gate() const;
   Result<fabric::ModuleSet> ModulesOf(std::span<const TenancyDevice> devices) const;
   Result<Acquired> CarryOut(const TenancyRequest& request, fabric::ModuleSet modules,
-                            const Admission& admission, fabric::ModuleSet free);
+                            const Admission& admission, fabric::ModuleSet free, absl::Duration by);
   Result<Acquired> GrantAgain(const TenancyRequest& request, std::uint64_t id);
-  // Whether there is time for another change of the fabric: kubelet waits.
+  // Whether there is time for another change of the fabric in this request.
   [[nodiscard]] Status TimeForAnother() const;
   Status Refuse(Refused refused);
   Status ExplainRefusal(const AdmitInput& in, const Admission& admission) const;
@@ -185,8 +186,8 @@ class Enforcer::Impl {
   std::array<std::uint64_t, kRefusals> refusals_{};
   std::map<absl::string_view, std::uint64_t> actions_;
   std::map<std::string, std::uint64_t> failures_;
-  absl::Duration spent_;    // on changes of the fabric in this request
-  absl::Duration longest_;  // of them
+  std::optional<absl::Duration> by_;  // when the request of this step must be answered
+  absl::Duration longest_;            // change of the fabric in this request
   std::uint64_t activations_ = 0;
   std::uint64_t deactivations_ = 0;
 };
@@ -215,6 +216,21 @@ class Enforcer::Impl::Step {
  private:
   Impl& impl_;
   bool taken_ = false;
+};
+
+// Around what of a step somebody waits for: all changes of the fabric in it are over at `by`.
+class Enforcer::Impl::Bounded {
+ public:
+  Bounded(Impl& impl, absl::Duration by) : impl_(impl) {
+    impl_.by_ = by;
+    impl_.longest_ = absl::ZeroDuration();
+  }
+  ~Bounded() { impl_.by_.reset(); }
+  Bounded(const Bounded&) = delete;
+  Bounded& operator=(const Bounded&) = delete;
+
+ private:
+  Impl& impl_;
 };
 
 // Around a call of a part, within a step.

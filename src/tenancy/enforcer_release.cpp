@@ -10,8 +10,11 @@ namespace switchyard::tenancy {
 
 using fabric::ModuleSet;
 
-void Enforcer::Impl::Undo(std::uint64_t tenancy) {
-  const Step step(*this, absl::InfiniteDuration());
+void Enforcer::Impl::Undo(const Acquired& acquired) {
+  const std::uint64_t tenancy = acquired.tenancy;
+  const Step step(*this, acquired.by - parts_.clock->Monotonic());
+  if (!step.taken()) return;
+  const Bounded bounded(*this, acquired.by);
   const TenancyRecord* record = ledger_.Find(tenancy);
   if (record == nullptr || !journal_.ok()) return;
   // Whatever happens next: nobody was given it.
@@ -19,7 +22,7 @@ void Enforcer::Impl::Undo(std::uint64_t tenancy) {
   const ModuleSet modules = record->modules;
   Held held = Look(modules);
   AskDevices(modules, held);
-  if (held.modules.Overlaps(modules)) return;
+  if (held.modules.Overlaps(modules) || !TimeForAnother().ok()) return;
   (void)End(tenancy, modules - held.modules, "the request it was begun for was refused later");
 }
 

@@ -125,7 +125,7 @@ TEST_F(EnforcerTest, ASuccessThatTheListDoesNotShowIsAnError) {
 TEST_F(EnforcerTest, UndoTakesBackWhatWasBegun) {
   const auto acquired = Acquire({1, 3});
   ASSERT_TRUE(acquired.ok());
-  enforcer_->Undo(acquired->tenancy);
+  enforcer_->Undo(*acquired);
   EXPECT_THAT(fabric_.Active(), IsEmpty());
   EXPECT_THAT(journal_.records, IsEmpty());
 }
@@ -134,7 +134,7 @@ TEST_F(EnforcerTest, UndoNeverTakesWhatIsHeld) {
   const auto acquired = Acquire({1, 3});
   ASSERT_TRUE(acquired.ok());
   Hold({3});
-  enforcer_->Undo(acquired->tenancy);
+  enforcer_->Undo(*acquired);
   EXPECT_THAT(fabric_.Active(), ElementsAre(3));
   holders_.held.clear();
   Turn();

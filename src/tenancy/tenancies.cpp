@@ -112,7 +112,8 @@ Preference Tenancies::Prefer(std::span<const PciAddress> available,
                          state_->options.mode == FabricMode::kEnforce);
 }
 
-Result<Grant> Tenancies::Acquire(std::span<const PciAddress> devices) {
+Result<Grant> Tenancies::Acquire(std::span<const PciAddress> devices,
+                                 std::optional<absl::Duration> asked) {
   if (devices.empty()) return absl::InvalidArgumentError("no device was asked for");
   std::set<PciAddress> seen;
   std::vector<Resolved> all;
@@ -126,7 +127,7 @@ Result<Grant> Tenancies::Acquire(std::span<const PciAddress> devices) {
   }
   std::optional<Acquired> acquired;
   if (state_->enforcement != nullptr) {
-    Result<std::optional<Acquired>> answer = state_->enforcement->Acquire(all);
+    Result<std::optional<Acquired>> answer = state_->enforcement->Acquire(all, asked);
     state_->Catch();  // a refusal may have changed something too
     RETURN_IF_ERROR(answer.status());
     acquired = *answer;
@@ -147,7 +148,7 @@ Result<Grant> Tenancies::Acquire(std::span<const PciAddress> devices) {
   }
   if (acquired) {
     grant.partition = acquired->partition;
-    if (acquired->begun) state_->enforcement->Began(grant.id, acquired->tenancy);
+    if (acquired->begun) state_->enforcement->Began(grant.id, *acquired);
   }
   if (state_->options.mode != FabricMode::kAdvise) return grant;
   PartitionCheck check = CheckPartition(*picture->fabric, gpus);
@@ -287,7 +288,9 @@ std::optional<EnforceView> Tenancies::Enforced() const {
   return state_->enforcer()->View();
 }
 
-Tenancies::Admission Tenancies::BeginAdmission() { return Admission(state_->admission); }
+Tenancies::Admission Tenancies::BeginAdmission() {
+  return {state_->admission, state_->parts.clock->Monotonic()};
+}
 
 FabricView Tenancies::View() const {
   std::shared_ptr<const FabricKnowledge> fabric;

@@ -59,7 +59,6 @@ struct Parts {
   // In enforce only: the same Fabric Manager as `reader`, for changes; and see EnforcerParts.
   fabric::FabricControl* control = nullptr;
   HolderSource* holders = nullptr;  // null: the processes of the host root
-  std::function<void()> make_way = {};
   std::function<std::string(absl::string_view cgroup)> who = {};
 };
 
@@ -89,8 +88,10 @@ class Tenancies {
   // that are gone (kNotFound) or not ready (kFailedPrecondition), each with a message that says
   // what to do. In advise, GPUs that are no partition are granted with a warning event; in enforce
   // they become one active partition of one tenancy or are refused (Enforcer::Acquire), and
-  // NVSwitches are granted as in every mode.
-  [[nodiscard]] Result<Grant> Acquire(std::span<const PciAddress> devices);
+  // NVSwitches are granted as in every mode. `asked`: monotonic, since when kubelet waits
+  // (Admission); none: since now.
+  [[nodiscard]] Result<Grant> Acquire(std::span<const PciAddress> devices,
+                                      std::optional<absl::Duration> asked = std::nullopt);
 
   // Takes back a grant that was not handed over after all (something later in the same Allocate
   // failed). An unknown id is fine.
@@ -142,14 +143,21 @@ class Tenancies {
 
 class Tenancies::Admission {
  public:
-  explicit Admission(absl::Mutex& mutex) : mutex_(&mutex) { mutex_->ReaderLock(); }
-  Admission(Admission&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+  Admission(absl::Mutex& mutex, absl::Duration asked) : mutex_(&mutex), asked_(asked) {
+    mutex_->ReaderLock();
+  }
+  Admission(Admission&& other) noexcept
+      : mutex_(std::exchange(other.mutex_, nullptr)), asked_(other.asked_) {}
   ~Admission() {
     if (mutex_ != nullptr) mutex_->ReaderUnlock();
   }
 
+  // Monotonic: when it began to wait.
+  [[nodiscard]] absl::Duration asked() const { return asked_; }
+
  private:
   absl::Mutex* mutex_;
+  absl::Duration asked_;
 };
 
 }  // namespace switchyard::tenancy

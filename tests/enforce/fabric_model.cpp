@@ -108,7 +108,7 @@ Result<FabricList> FabricModel::ReadPartitions() {
   return list_;
 }
 
-Result<FabricList> FabricModel::Change(int id, bool active) {
+Result<FabricList> FabricModel::Change(int id, bool active, std::int64_t patience_ms) {
   const char* const what = active ? "activating" : "deactivating";
   stage_.Point(what);
   ++asked;
@@ -124,21 +124,30 @@ Result<FabricList> FabricModel::Change(int id, bool active) {
     Apply(AnyEffect(), *row, active);
     stage_.Die("in the middle of a change of the fabric");
   }
-  if (flaky_percent > 0 && stage_.random.Percent(flaky_percent)) return Fail(*row, active);
-  if (stage_.random.Percent(40)) stage_.pass(stage_.random.Between(1, 2000));
+  if (flaky_percent > 0 && stage_.random.Percent(flaky_percent))
+    return Fail(*row, active, patience_ms);
+  if (stage_.random.Percent(40)) {
+    const std::int64_t takes = stage_.random.Between(1, 2000);
+    if (takes > patience_ms) return Hang(*row, active, patience_ms);
+    stage_.pass(takes);
+  }
   if (life == Life::kUp) Apply(Effect::kNow, *row, active);
   stage_.Point("after a change of the fabric");
   return list_;
 }
 
-Result<FabricList> FabricModel::Fail(Row& row, bool active) {
+Result<FabricList> FabricModel::Hang(Row& row, bool active, std::int64_t patience_ms) {
+  stage_.Tell("  fabric: hangs");
+  Apply(AnyEffect(), row, active, patience_ms);
+  stage_.pass(patience_ms);
+  stage_.Point("after a hang of the fabric");
+  return absl::DeadlineExceededError("no answer in time; the helper was killed");
+}
+
+Result<FabricList> FabricModel::Fail(Row& row, bool active, std::int64_t patience_ms) {
   switch (stage_.random.Below(6)) {
     case 0:
-      stage_.Tell("  fabric: hangs");
-      Apply(AnyEffect(), row, active, kFabricTimeoutMs);
-      stage_.pass(kFabricTimeoutMs);
-      stage_.Point("after a hang of the fabric");
-      return absl::DeadlineExceededError("no answer in time; the helper was killed");
+      return Hang(row, active, patience_ms);
     case 1:
       stage_.Tell("  fabric: says success and does nothing");
       return absl::UnknownError("a success that the list does not show");

@@ -44,8 +44,12 @@ class FabricModel final : public fabric::FabricControl {
   // ---- FabricControl
   Result<fabric::FabricList> ReadPartitions() override;
   Result<fabric::ModuleEntries> ReadModuleIds() override { return fabric::ModuleEntries{}; }
-  Result<fabric::FabricList> Activate(int id) override { return Change(id, true); }
-  Result<fabric::FabricList> Deactivate(int id) override { return Change(id, false); }
+  Result<fabric::FabricList> Activate(int id, absl::Duration within) override {
+    return Change(id, true, absl::ToInt64Milliseconds(within));
+  }
+  Result<fabric::FabricList> Deactivate(int id, absl::Duration within) override {
+    return Change(id, false, absl::ToInt64Milliseconds(within));
+  }
   Result<fabric::FabricList> SetActivated(std::span<const int> ids) override;
 
   // ---- truth and its changes
@@ -78,9 +82,10 @@ class FabricModel final : public fabric::FabricControl {
 
  private:
   enum class Effect : std::uint8_t { kNone, kNow, kLate };
-  Result<fabric::FabricList> Change(int id, bool active);
-  Result<fabric::FabricList> Fail(Row& row, bool active);
   // `patience_ms`: until the caller gives up.
+  Result<fabric::FabricList> Change(int id, bool active, std::int64_t patience_ms);
+  Result<fabric::FabricList> Fail(Row& row, bool active, std::int64_t patience_ms);
+  Result<fabric::FabricList> Hang(Row& row, bool active, std::int64_t patience_ms);
   void Apply(Effect effect, Row& row, bool active, std::int64_t patience_ms = 0);
   Effect AnyEffect() { return static_cast<Effect>(stage_.random.Below(3)); }
   [[nodiscard]] Status NotUp(absl::string_view function) const;

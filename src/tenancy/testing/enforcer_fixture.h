@@ -45,8 +45,12 @@ class ModelFabric : public fabric::FabricControl {
 
   Result<fabric::FabricList> ReadPartitions() override { return down.ok() ? Answer() : down; }
   Result<fabric::ModuleEntries> ReadModuleIds() override { return fabric::ModuleEntries{}; }
-  Result<fabric::FabricList> Activate(int id) override { return Change(id, true); }
-  Result<fabric::FabricList> Deactivate(int id) override { return Change(id, false); }
+  Result<fabric::FabricList> Activate(int id, absl::Duration within) override {
+    return Change(id, true, within);
+  }
+  Result<fabric::FabricList> Deactivate(int id, absl::Duration within) override {
+    return Change(id, false, within);
+  }
   Result<fabric::FabricList> SetActivated(std::span<const int> ids) override {
     calls.push_back("set");
     if (const Status status = Next(); !status.ok()) return status;
@@ -70,6 +74,7 @@ class ModelFabric : public fabric::FabricControl {
   std::deque<Failure> failures;  // of the next changes
   std::vector<std::string> calls;
   std::optional<std::set<int>> sent;
+  std::vector<absl::Duration> limits;  // of each change
   std::function<void()> before_change;
 
  private:
@@ -88,7 +93,8 @@ class ModelFabric : public fabric::FabricControl {
     }
     return nullptr;
   }
-  Result<fabric::FabricList> Change(int id, bool active) {
+  Result<fabric::FabricList> Change(int id, bool active, absl::Duration at_most) {
+    limits.push_back(at_most);
     if (before_change) before_change();
     calls.push_back((active ? "+" : "-") + std::to_string(id));
     happens_ = true;
