@@ -19,6 +19,7 @@
 #include "agent/ownership.h"
 #include "agent/process_name.h"
 #include "agent/stop_signal.h"
+#include "agent/timed_fabric.h"
 #include "agent/user_events.h"
 #include "base/clock.h"
 #include "base/file_lock.h"
@@ -145,8 +146,9 @@ class Agent::Impl {
       helper_ = std::make_unique<fabric::FabricHelper>(fabric::HelperOptions{
           options_.helper_command, config_.fabric.address, config_.fabric.library,
           config_.paths.nvml, config_.fabric.timeout});
+      timed_fabric_ = std::make_unique<TimedFabric>(*helper_, clock_, metrics_);
     }
-    tenancies_ = MakeTenancies(config_, {&clock_, &events(), store_.get(), helper_.get()});
+    tenancies_ = MakeTenancies(config_, {&clock_, &events(), store_.get(), timed_fabric_.get()});
     // Written by a newer version: touch nothing.
     if (const Status journal = tenancies_->JournalStatus();
         store_ != nullptr && absl::IsFailedPrecondition(journal)) {
@@ -178,6 +180,7 @@ class Agent::Impl {
     plugins_.reset();
     catalogue_.reset();
     tenancies_.reset();
+    timed_fabric_.reset();
     helper_.reset();
   }
 
@@ -248,6 +251,7 @@ class Agent::Impl {
   std::unique_ptr<UserEvents> user_events_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<fabric::FabricHelper> helper_;
+  std::unique_ptr<TimedFabric> timed_fabric_;
   std::unique_ptr<tenancy::Tenancies> tenancies_;
   std::unique_ptr<kube::Contract> contract_;
   std::unique_ptr<kube::Catalogue> catalogue_;

@@ -113,7 +113,9 @@ void Background::StartFabricWorker(absl::Duration delay) {
 
 void Background::Reconcile() {
   if (config_.fabric.mode != tenancy::FabricMode::kEnforce) return;
+  const absl::Duration began = parts_.clock->Monotonic();
   parts_.tenancies->Reconcile();
+  parts_.events->Measure({"reconcile", parts_.clock->Monotonic() - began, {}});
   const tenancy::BlockedDevices blocked = parts_.tenancies->Blocked();
   const absl::MutexLock lock(&mutex_);
   if (blocked != published_blocked_ && inventory_worker_ != nullptr) inventory_worker_->Poke();

@@ -53,14 +53,14 @@ std::unique_ptr<tenancy::Tenancies> MakeTenancies(const Config& config,
   parts.clock = from.clock;
   parts.events = from.events;
   parts.store = from.store;
-  parts.reader = from.helper;
+  parts.reader = from.fabric;
   if (config.fabric.mode == tenancy::FabricMode::kEnforce) {
     options.enforce.wait = config.allocate_wait;
     options.enforce.grace = config.tenancy_grace;
     options.enforce.fabric_timeout = config.fabric.timeout;
     options.enforce.restart_is_warm = RestartIsWarm(config, *from.events);
     options.enforce.reactivate_at_start = config.consumer == Consumer::kKata;
-    parts.control = from.helper;
+    parts.control = from.fabric;
     parts.who = PodText;
   }
   return std::make_unique<tenancy::Tenancies>(std::move(options), std::move(parts));

@@ -9,7 +9,7 @@
 #include "agent/config.h"
 #include "base/clock.h"
 #include "base/event.h"
-#include "fabric/helper.h"
+#include "fabric/fabric_control.h"
 #include "store/store.h"
 #include "tenancy/tenancies.h"
 
@@ -18,8 +18,8 @@ namespace switchyard::agent {
 struct TenanciesParts {
   Clock* clock = nullptr;
   EventSink* events = nullptr;
-  store::Store* store = nullptr;           // may be null
-  fabric::FabricHelper* helper = nullptr;  // null when the fabric is off
+  store::Store* store = nullptr;            // may be null
+  fabric::FabricControl* fabric = nullptr;  // null when the fabric is off
 };
 
 // What can't be told about Fabric Manager's restarts is reported (event restart_kind_unknown) and

@@ -3,9 +3,12 @@
 
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
+#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/log.h"
 
 namespace switchyard::agent {
@@ -24,6 +27,11 @@ const char* SeverityName(Severity severity) {
   }
   return "unknown";
 }
+
+// Seconds. The defaults of allocate.wait and fabric.timeout and their sum are bounds of their own:
+// what lies above was cut off by them.
+const prometheus::Histogram::BucketBoundaries kBuckets = {
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 20};
 
 }  // namespace
 
@@ -44,6 +52,18 @@ void Metrics::Report(const Event& event) {
   impl_->events
       .Add({{"event", std::string(event.name)}, {"severity", SeverityName(event.severity)}})
       .Increment();
+}
+
+void Metrics::Measure(const Timing& timing) {
+  prometheus::Labels labels;
+  for (const auto& [name, value] : timing.labels) labels.emplace(name, value);
+  // Registering what is there returns it.
+  prometheus::BuildHistogram()
+      .Name(absl::StrCat("switchyard_", timing.name, "_duration_seconds"))
+      .Help("How long it took.")
+      .Register(impl_->registry)
+      .Add(labels, kBuckets)
+      .Observe(absl::ToDoubleSeconds(timing.took));
 }
 
 std::string Metrics::Text(const std::vector<Gauge>& gauges) const {

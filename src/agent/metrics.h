@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the agent does with events: each becomes a log line and a count. Gauges are not kept: they
-// are made from the state at the moment of the scrape, so none can be stale. Any thread.
+// What the agent does with events: each becomes a log line and a count; what took a while is an
+// observation of a histogram. Gauges are not kept: they are made from the state at the moment of
+// the scrape, so none can be stale. Any thread.
 
 #include <memory>
 #include <string>
@@ -31,8 +32,10 @@ class Metrics final : public EventSink {
   ~Metrics() override;
 
   void Report(const Event& event) override;
+  void Measure(const Timing& timing) override;
 
-  // The Prometheus text format: switchyard_events_total{event,severity} and `gauges`.
+  // The Prometheus text format: switchyard_events_total{event,severity},
+  // switchyard_NAME_duration_seconds of each timing that was measured, and `gauges`.
   [[nodiscard]] std::string Text(const std::vector<Gauge>& gauges) const;
 
  private:

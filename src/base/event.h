@@ -2,14 +2,15 @@
 #pragma once
 
 // The event sink: how a library reports a decision that somebody must be able to see. The agent
-// makes a log line, a metric and (later) a Kubernetes event of each; a test collects them.
-// Libraries use this instead of logging. Report may be called from any thread and must not block.
+// makes a log line, a metric and a Kubernetes event of each; a test collects them.
+// Libraries use this instead of logging. Both may be called from any thread and must not block.
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace switchyard {
 
@@ -25,10 +26,20 @@ struct Event {
   std::vector<std::pair<absl::string_view, std::string>> fields;
 };
 
+// How long something took, for a histogram.
+struct Timing {
+  absl::string_view name;  // a string literal in snake_case: "allocate"
+  absl::Duration took;
+  // Keys and values are string literals: there are few of them.
+  std::vector<std::pair<absl::string_view, absl::string_view>> labels;
+};
+
 class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void Report(const Event& event) = 0;
+  // Who keeps no histograms ignores it.
+  virtual void Measure(const Timing& timing) { (void)timing; }
 };
 
 }  // namespace switchyard

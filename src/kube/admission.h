@@ -4,6 +4,7 @@
 // kubelet's two questions at admission and the one before a container starts, translated: device
 // ids to addresses, the tenancies asked, the answer in the contract's words. Any thread.
 
+#include "base/clock.h"
 #include "base/event.h"
 #include "base/status.h"
 #include "kube/catalogue.h"
@@ -22,6 +23,7 @@ namespace switchyard::kube {
 
 // Borrowed for the call.
 struct AdmissionParts {
+  Clock* clock = nullptr;
   EventSink* events = nullptr;
   const Contract* contract = nullptr;
   tenancy::Tenancies* tenancies = nullptr;
@@ -33,8 +35,8 @@ void Prefer(const AdmissionParts& parts, const Resource& resource,
             const v1beta1::PreferredAllocationRequest& request,
             v1beta1::PreferredAllocationResponse& response);
 
-// All containers or none. kubelet fails the pod for ever with the error's text, so it says what to
-// do.
+// All containers or none. Measured as "allocate", by outcome. kubelet fails the pod for ever with
+// the error's text, so it says what to do.
 [[nodiscard]] Status Allocate(const AdmissionParts& parts, const Resource& resource,
                               const v1beta1::AllocateRequest& request,
                               v1beta1::AllocateResponse& response);

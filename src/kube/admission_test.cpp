@@ -150,6 +150,21 @@ TEST_F(AdmissionTest, RefusesDuplicatesUnknownAndNothing) {
   EXPECT_EQ(Allocate({}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(AdmissionTest, EachAllocateIsMeasuredByOutcome) {
+  Begin();
+  Connect();
+  (void)events_.TakeTimings();
+  EXPECT_TRUE(Allocate({{Address(1)}}).ok());
+  EXPECT_FALSE(Allocate({{"0000:99:00.0"}}).ok());
+  std::vector<std::string> outcomes;
+  for (const Timing& timing : events_.TakeTimings()) {
+    EXPECT_EQ(timing.name, "allocate");
+    for (const auto& [key, value] : timing.labels)
+      outcomes.push_back(absl::StrCat(key, "=", value));
+  }
+  EXPECT_THAT(outcomes, ElementsAre("outcome=granted", "outcome=refused"));
+}
+
 TEST_F(AdmissionTest, ADeviceThatIsGoneFailsThePodWithTheReason) {
   Begin();
   Connect();

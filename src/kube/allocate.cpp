@@ -108,10 +108,8 @@ Status Refuse(const AdmissionParts& parts, const Resource& resource, int contain
   return Annotate(why, absl::StrCat(resource.name, ", container ", container));
 }
 
-}  // namespace
-
-Status Allocate(const AdmissionParts& parts, const Resource& resource,
-                const v1beta1::AllocateRequest& request, v1beta1::AllocateResponse& response) {
+Status AllocateAll(const AdmissionParts& parts, const Resource& resource,
+                   const v1beta1::AllocateRequest& request, v1beta1::AllocateResponse& response) {
   if (request.container_requests().empty())
     return absl::InvalidArgumentError("an Allocate without containers: nothing can be allocated");
   const auto admission = parts.tenancies->BeginAdmission();
@@ -134,6 +132,18 @@ Status Allocate(const AdmissionParts& parts, const Resource& resource,
            grants[static_cast<size_t>(i)]);
   }
   return OkStatus();
+}
+
+}  // namespace
+
+Status Allocate(const AdmissionParts& parts, const Resource& resource,
+                const v1beta1::AllocateRequest& request, v1beta1::AllocateResponse& response) {
+  const absl::Duration began = parts.clock->Monotonic();
+  Status status = AllocateAll(parts, resource, request, response);
+  parts.events->Measure({"allocate",
+                         parts.clock->Monotonic() - began,
+                         {{"outcome", status.ok() ? "granted" : "refused"}}});
+  return status;
 }
 
 }  // namespace switchyard::kube

@@ -188,7 +188,7 @@ bool DevicePlugins::Impl::Listen(const std::string& resource, Plugin& plugin) {
   if (offered == nullptr) return false;
   Result<std::unique_ptr<PluginServer>> server =
       PluginServer::Start(options_.folder, NewSocketName(resource), {now, offered},
-                          {parts_.events, parts_.contract, parts_.tenancies},
+                          {parts_.clock, parts_.events, parts_.contract, parts_.tenancies},
                           {[this] { Poke(); },
                            [this] {
                              if (parts_.after_allocate) parts_.after_allocate();

@@ -63,6 +63,21 @@ TEST_F(EnforcerBoundTest, AChangeThatNobodyWaitsForHasAllTheTime) {
   EXPECT_THAT(fabric_.limits, ElementsAre(absl::Seconds(15), absl::Seconds(15)));
 }
 
+TEST_F(EnforcerBoundTest, AReleaseIsMeasuredByOutcome) {
+  EachChangeTakes(absl::Seconds(3));
+  const std::uint64_t id = journal_.records.begin()->first;
+  fabric_.failures.push_back({absl::InvalidArgumentError("no such partition"), false});
+  EXPECT_FALSE(enforcer_->ReleaseById(id, /*force=*/true).ok());
+  EXPECT_TRUE(enforcer_->ReleaseById(id, /*force=*/true).ok());
+  std::vector<std::string> timings;
+  for (const Timing& timing : events_.TakeTimings()) {
+    EXPECT_EQ(timing.name, "release");
+    EXPECT_EQ(timing.took, absl::Seconds(3));
+    for (const auto& [key, value] : timing.labels) timings.emplace_back(value);
+  }
+  EXPECT_THAT(timings, ElementsAre("failed", "released"));
+}
+
 TEST_F(EnforcerBoundTest, UndoHasWhatTheRequestLeft) {
   EachChangeTakes(absl::Seconds(11));
   const auto acquired = Acquire({5, 7});

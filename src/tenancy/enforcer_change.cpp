@@ -183,6 +183,10 @@ Status Enforcer::Impl::End(std::uint64_t id, ModuleSet free, absl::string_view w
                                    "tenancy ", id, " can't be released: modules ",
                                    (record.modules - free).ToString(), " may be held open"));
   RETURN_IF_ERROR(allowed);
+  const absl::Duration began = parts_.clock->Monotonic();
+  const auto measure = [&](absl::string_view outcome) {
+    parts_.events->Measure({"release", parts_.clock->Monotonic() - began, {{"outcome", outcome}}});
+  };
   if (record.state != State::kReleasing || IsUnsaved(id)) {
     record.state = State::kReleasing;
     RETURN_IF_ERROR(Save(record));
@@ -198,6 +202,7 @@ Status Enforcer::Impl::End(std::uint64_t id, ModuleSet free, absl::string_view w
   if (!changed.ok()) {
     Tell("release_failed", Severity::kError, absl::StrCat(changed.message(), "; tried again"),
          &record);
+    measure("failed");
     return changed;
   }
   // What was asked before may still happen: it stays releasing until that is over, and the
@@ -205,6 +210,7 @@ Status Enforcer::Impl::End(std::uint64_t id, ModuleSet free, absl::string_view w
   if (uncertain) return OkStatus();
   RETURN_IF_ERROR(Erase(id));
   Tell("released", Severity::kInfo, std::string(why), &record);
+  measure("released");
   return OkStatus();
 }
 

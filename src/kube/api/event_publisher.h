@@ -44,6 +44,7 @@ class EventPublisher final : public EventSink {
   ~EventPublisher() override;
 
   void Report(const Event& event) override;
+  void Measure(const Timing& timing) override { next_.Measure(timing); }
 
   void Start();
   // Ends the request that runs; what is not told by then is lost.

@@ -28,6 +28,10 @@ class FakeEvents final : public EventSink {
     absl::MutexLock lock(&mutex_);
     events_.push_back(event);
   }
+  void Measure(const Timing& timing) override {
+    absl::MutexLock lock(&mutex_);
+    timings_.push_back(timing);
+  }
   // Those reported since the last call.
   std::vector<Event> Take() {
     absl::MutexLock lock(&mutex_);
@@ -38,10 +42,16 @@ class FakeEvents final : public EventSink {
     for (const Event& event : Take()) names.emplace_back(event.name);
     return names;
   }
+  // Those measured since the last call.
+  std::vector<Timing> TakeTimings() {
+    absl::MutexLock lock(&mutex_);
+    return std::exchange(timings_, {});
+  }
 
  private:
   absl::Mutex mutex_;
   std::vector<Event> events_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Timing> timings_ ABSL_GUARDED_BY(mutex_);
 };
 
 class FakeReader final : public fabric::FabricReader {
