@@ -70,10 +70,10 @@ std::vector<int> Enforcer::Impl::ActiveToSend(bool& certain) {
     const Partition* partition = table_ == nullptr ? nullptr : FindExact(*table_, modules);
     if (partition == nullptr || partition->active) sending.Add(modules, std::nullopt);
   }
-  // Those that could not be written.
+  // Those that could not be written, and those of a former boot that were seen active again.
   if (list_read_) {
     for (const Partition& p : table_->partitions) {
-      if (IsForeign(ledger_, p) && p.complete) sending.Add(p.modules, p.id);
+      if (p.active && p.complete) sending.Add(p.modules, p.id);
     }
   }
   // What was active when this process last read the list is among them.

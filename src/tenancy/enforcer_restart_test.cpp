@@ -245,6 +245,18 @@ TEST_F(EnforcerRebootTest, NothingOfAFormerBootIsSentToAWarmFabricManager) {
   ASSERT_FALSE(fabric_.sent.has_value() && !fabric_.sent->empty());
 }
 
+TEST_F(EnforcerRebootTest, WhatWasSeenActiveAgainIsSentToAWarmFabricManager) {
+  options_.restart_is_warm = true;
+  fabric_.SetActive(3, true);
+  Start();
+  fabric_.down = fabric::WithFabricAnswer(absl::UnavailableError("still initialising"),
+                                          {"fmGetSupportedFabricPartitions", -8});
+  fabric_.failures.push_back({OkStatus(), true});
+  Probe();
+  ASSERT_TRUE(fabric_.sent.has_value());
+  EXPECT_THAT(*fabric_.sent, ElementsAre(3)) << "the journal was not told of it yet";
+}
+
 TEST_F(EnforcerRestartTest, PreStartNeedsOneTenancyAroundAllDevices) {
   ASSERT_TRUE(Acquire({1}).ok());
   ASSERT_TRUE(Acquire({3}).ok());
