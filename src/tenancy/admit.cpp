@@ -121,6 +121,11 @@ Admission Admit(const AdmitInput& in, const Claimants& claimants, ModuleSet held
     }
     if (&p != admission.partition) admission.deactivate_first.push_back(&p);
   }
+  // Nothing that overlaps a tenancy is deactivated, so one that would be granted again ends first.
+  if (again != nullptr && !admission.deactivate_first.empty()) {
+    admission.release_first.push_back(again->id);
+    again = nullptr;
+  }
 
   if (in.modules.size() > 1 && in.modules.Overlaps(in.lost))
     return Refuse(admission, Refusal::kDirty);

@@ -136,6 +136,15 @@ TEST_F(AdmitTest, ForeignExactIsAdoptedAndOverlappingDeactivated) {
   EXPECT_EQ(Ask({1}).reason, Refusal::kForeign);
 }
 
+TEST_F(AdmitTest, ATenancyInsideAForeignPartitionEndsBeforeThatIsDeactivated) {
+  Add(1, {1});
+  Activate({3});
+  const Admission a = Ask({1});
+  EXPECT_EQ(a.what, What::kBegin);
+  EXPECT_THAT(a.release_first, ElementsAre(1u));
+  EXPECT_EQ(a.deactivate_first.size(), 1u);
+}
+
 TEST_F(AdmitTest, ALostPartitionInUseRefusesOnlySeveralGpus) {
   in_.lost = {1, 3};
   EXPECT_EQ(Ask({1, 2, 3, 4}).reason, Refusal::kDirty);
@@ -219,6 +228,8 @@ RC_GTEST_PROP(AdmitProperty, AYesTakesNothingFromAnybody, ()) {
         std::find(a.release_first.begin(), a.release_first.end(), r.id) != a.release_first.end();
     if (r.modules.Overlaps(in.modules))
       RC_ASSERT(released || (a.what == What::kAgain && a.tenancy == r.id));
+    for (const fabric::Partition* p : a.deactivate_first)
+      RC_ASSERT(released || !r.modules.Overlaps(p->modules));
     RC_ASSERT(!r.modules.Overlaps(in.uncertain));
   }
   for (const Listing::Entry& e : listing.entries) {
