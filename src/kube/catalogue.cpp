@@ -85,6 +85,17 @@ const Resource* Offer::Find(absl::string_view resource) const {
   return found == resources.end() ? nullptr : &*found;
 }
 
+const OfferedDevice* Offer::FindDevice(absl::string_view resource, absl::string_view id) const {
+  const Resource* now = Find(resource);
+  if (const OfferedDevice* device = now == nullptr ? nullptr : now->FindById(id)) return device;
+  for (const Resource& renamed : resources) {
+    const auto& former = renamed.former_names;
+    if (std::find(former.begin(), former.end(), resource) == former.end()) continue;
+    if (const OfferedDevice* device = renamed.FindById(id)) return device;
+  }
+  return nullptr;
+}
+
 Catalogue::Catalogue(const Contract& contract, store::Store* store, EventSink& events)
     : contract_(contract),
       events_(events),
@@ -227,6 +238,15 @@ void Catalogue::NoteNames(Offer& offer) {
                          device.device, *former, name),
          {{"former", *former}, {"resource", name}}});
     if (offer.Find(*former) == nullptr) offer.retired.push_back(*former);
+  }
+  for (const auto& [address, device] : memory_.devices()) {
+    for (Resource& resource : offer.resources) {
+      if (resource.FindByAddress(address) == nullptr) continue;
+      for (const std::string& name : memory_.FormerNames(device.device)) {
+        auto& former = resource.former_names;
+        if (std::find(former.begin(), former.end(), name) == former.end()) former.push_back(name);
+      }
+    }
   }
 }
 

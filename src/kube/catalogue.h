@@ -39,7 +39,8 @@ struct OfferedDevice {
 };
 
 struct Resource {
-  std::string name;  // "nvidia.com/..."
+  std::string name;                       // "nvidia.com/..."
+  std::vector<std::string> former_names;  // of devices of it: pods may still have them under these
   DeviceKind kind = DeviceKind::kGpu;
   bool preferred_available = false;
   bool pre_start_required = false;
@@ -55,6 +56,9 @@ struct Offer {
   std::vector<Resource> resources;   // by name
   std::vector<std::string> retired;  // names no longer in use since the last Update
   [[nodiscard]] const Resource* Find(absl::string_view resource) const;
+  // By the name of now or a former one; null: none of ours.
+  [[nodiscard]] const OfferedDevice* FindDevice(absl::string_view resource,
+                                                absl::string_view id) const;
 };
 
 class Catalogue {

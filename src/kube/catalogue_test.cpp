@@ -186,6 +186,29 @@ TEST_F(CatalogueTest, ARenamedResourceIsAWarning) {
   EXPECT_THAT(Update({{.address = "0000:19:00.0", .group = 1}}).retired, IsEmpty());
 }
 
+TEST_F(CatalogueTest, APodsDeviceIsFoundUnderAFormerName) {
+  const Offer& before = Update({{.address = "0000:19:00.0", .group = 1}});
+  const std::string id = before.resources[0].devices[0].id;
+  EXPECT_EQ(before.FindDevice("nvidia.com/gpu", id), nullptr);
+  NamingOptions naming;
+  for (const std::string name : {"gpu", "card"}) {
+    naming.names = {{0x2330, name}};
+    contract_ = MakeKubevirtContract(naming, TestPciIds(), tenancy::FabricMode::kAdvise).value();
+    Restart();
+    Update({{.address = "0000:19:00.0", .group = 1}});
+  }
+  Restart();  // and over restarts
+  const Offer& offer = Update({{.address = "0000:19:00.0", .group = 1}});
+  for (const std::string name :
+       {std::string(kH100), std::string("nvidia.com/gpu"), std::string("nvidia.com/card")}) {
+    const OfferedDevice* device = offer.FindDevice(name, id);
+    ASSERT_NE(device, nullptr) << name;
+    EXPECT_EQ(device->address, Pci("0000:19:00.0"));
+  }
+  EXPECT_EQ(offer.FindDevice("nvidia.com/other", id), nullptr);
+  EXPECT_EQ(offer.FindDevice(kH100, "99"), nullptr);
+}
+
 TEST_F(CatalogueTest, ASwitchUnderAGpusNameIsNotOffered) {
   NamingOptions naming;
   naming.names = {{0x22a3, "pgpu"}};

@@ -49,10 +49,8 @@ Status CallKubelet(const PodResourcesClient::Options& options, Clock& clock, Cal
 // One of several entries of a resource: all of them count.
 void AddEntry(const Offer& offer, const v1::ContainerDevices& entry, const tenancy::Owner& owner,
               tenancy::Assignments& assignments) {
-  const Resource* resource = offer.Find(entry.resource_name());
-  if (resource == nullptr) return;
   for (const std::string& id : entry.device_ids()) {
-    const OfferedDevice* device = resource->FindById(id);
+    const OfferedDevice* device = offer.FindDevice(entry.resource_name(), id);
     if (device == nullptr) continue;
     // The whole group is theirs. Of two pods (kubelet before 1.34 lists ended ones too) the first
     // one is kept: taken is taken.
@@ -80,10 +78,9 @@ Result<bool> HasOneOf(const Offer& offer, const v1::PodResources& pod,
   std::string untold;
   for (const v1::ContainerResources& container : pod.containers()) {
     for (const v1::ContainerDevices& entry : container.devices()) {
-      const Resource* resource = offer.Find(entry.resource_name());
-      if (resource == nullptr && !IsOurVendors(entry.resource_name())) continue;
+      if (!IsOurVendors(entry.resource_name())) continue;
       for (const std::string& id : entry.device_ids()) {
-        const OfferedDevice* device = resource == nullptr ? nullptr : resource->FindById(id);
+        const OfferedDevice* device = offer.FindDevice(entry.resource_name(), id);
         if (device == nullptr) {
           untold = absl::StrCat(entry.resource_name(), "=", id);
           continue;
