@@ -29,19 +29,24 @@ void AddPids(const std::vector<pci::Holder>& holders, std::set<pid_t>& pids) {
 }  // namespace
 
 Result<pci::Holders> PciHolders::Look(std::span<const PciAddress> devices) {
+  std::set<dev_t> current;
+  std::map<PciAddress, std::vector<dev_t>> now;
+  for (const PciAddress& address : devices) {
+    Result<pci::DeviceNodes> nodes = pci::ReadDeviceNodes(root_, address);
+    if (absl::IsNotFound(nodes.status())) continue;
+    RETURN_IF_ERROR(nodes.status());
+    current.insert(nodes->numbers.begin(), nodes->numbers.end());
+    now[address] = std::move(nodes->numbers);
+  }
   std::vector<pci::DeviceNodes> nodes;
   nodes.reserve(devices.size());
   for (const PciAddress& address : devices) {
     std::vector<dev_t>& known = numbers_[address];
-    const Result<pci::DeviceNodes> now = pci::ReadDeviceNodes(root_, address);
-    if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
-    if (now.ok()) {
-      for (const dev_t number : now->numbers) {
-        if (std::find(known.begin(), known.end(), number) != known.end()) continue;
-        if (known.size() >= kMaxNumbers) known.erase(known.begin());
-        known.push_back(number);
-      }
-    }
+    // The kernel gives a number anew only once nobody has it open any more.
+    std::erase_if(known, [&](dev_t number) { return current.contains(number); });
+    known.insert(known.end(), now[address].begin(), now[address].end());
+    if (known.size() > kMaxNumbers)
+      known.erase(known.begin(), known.end() - static_cast<std::ptrdiff_t>(kMaxNumbers));
     nodes.push_back({address, known});
   }
   return pci::FindHolders(root_, nodes);
