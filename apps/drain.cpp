@@ -74,9 +74,7 @@ Result<int> Drain(const Arguments& arguments) {
     never.WaitFor(clock, std::min(left, kAskAgain));
     ASSIGN_OR_RETURN(state, AskEnforceState(loaded.config));
     if (!state.view.draining) {
-      return absl::AbortedError(
-          "the node is not draining any more: another operator ended that, or the agent was "
-          "started again");
+      return absl::AbortedError("the node is not draining any more: another operator ended that");
     }
   }
   Report(arguments, state);
@@ -99,8 +97,9 @@ Command DrainCommand() {
       "  switchyard drain                         # says what is left\n"
       "  switchyard drain --wait=30m              # until nothing is left\n"
       "  switchyard drain --off\n"
-      "What runs is left alone. Ends with --off, and when the agent is started again: cordon the\n"
-      "node too. Exit code 1: something is left after --wait's time. Takes every configuration\n"
+      "What runs is left alone. Lasts until --off, over restarts of agent and node. Cordon the\n"
+      "node too, so that no pod is sent there. Exit code 1: something is left after --wait's time. "
+      "Takes every configuration\n"
       "flag of `switchyard agent`.";
   command.options = {
       {"--off", "", "let new tenancies begin again"},

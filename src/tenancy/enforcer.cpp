@@ -51,6 +51,7 @@ Status Enforcer::Impl::Load() {
       lost(restored.message());
     }
   }
+  draining_ = content->draining;
   if (content->foreign_boot == options_.boot) foreign_ = std::move(content->foreign);
   for (const ModuleSet modules : foreign_) doubtful_.emplace_back(modules, now);
   return OkStatus();
@@ -172,16 +173,17 @@ Status Enforcer::ReleaseById(std::uint64_t tenancy, bool force) {
 Status Enforcer::PreStart(std::span<const TenancyDevice> devices) {
   return impl_->PreStart(devices);
 }
-void Enforcer::Drain(bool on) {
-  const absl::MutexLock lock(&impl_->memory_);
-  impl_->draining_ = on;
-}
+Status Enforcer::Drain(bool on) { return impl_->Drain(on); }
 void Enforcer::Reconcile() { impl_->Reconcile(); }
 std::vector<PlannedAction> Enforcer::PlanReconcile() { return impl_->PlanReconcile(); }
 BlockedDevices Enforcer::Blocked() const { return impl_->Blocked(); }
 fabric::ModuleSet Enforcer::BusyModules() const {
   const absl::MutexLock lock(&impl_->memory_);
   return impl_->ledger_.modules();
+}
+fabric::ModuleSet Enforcer::ToAvoid() const {
+  const absl::MutexLock lock(&impl_->memory_);
+  return impl_->held_unlisted_ | impl_->UncertainModules() | impl_->DoubtfulModules();
 }
 std::shared_ptr<const fabric::PartitionTable> Enforcer::Table() const {
   const absl::MutexLock lock(&impl_->memory_);

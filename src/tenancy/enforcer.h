@@ -115,7 +115,8 @@ class Enforcer {
   // A container with these devices is about to start: OK if they lie inside one live tenancy whose
   // partition is active, which is activated from the journal after a reboot. Idempotent.
   [[nodiscard]] Status PreStart(std::span<const TenancyDevice> devices);
-  void Drain(bool on);
+  // At once, and over restarts. An error: at once, and perhaps only until the next start.
+  [[nodiscard]] Status Drain(bool on);
 
   // ---- catching up -----------------------------------------------------------------------------
   // Looks at holders, decides, and acts. After each observation, and whenever.
@@ -127,6 +128,10 @@ class Enforcer {
   // Devices of the board that kubelet must not hand out now, each with the reason.
   [[nodiscard]] BlockedDevices Blocked() const;
   [[nodiscard]] fabric::ModuleSet BusyModules() const;  // of live tenancies
+  // Acquire would refuse them now though kubelet may offer them: held open at the last look while
+  // kubelet lists nobody for them (it lost its checkpoint, a container outlived its pod), or the
+  // outcome of their last change is not known.
+  [[nodiscard]] fabric::ModuleSet ToAvoid() const;
   // OK: Fabric Manager answers, and partitions can be changed.
   [[nodiscard]] Status FabricStatus() const;
   // OK: the journal can be read and written.

@@ -30,6 +30,11 @@ Status Enforcer::Impl::Refuse(Refused refused) {
   return std::move(refused.status);
 }
 
+Status Enforcer::Impl::RefuseHeld(ModuleSet modules, const Held& held) {
+  held_unlisted_ = held_unlisted_ | modules;
+  return Refuse({Refusal::kHeld, ExplainHeld(modules, held)});
+}
+
 // What makes every request fail.
 std::optional<Refused> Enforcer::Impl::Gate() const {
   if (!journal_.ok())
@@ -46,8 +51,7 @@ std::optional<Refused> Enforcer::Impl::Gate() const {
                         "the pod elsewhere, or end it with: switchyard drain --off"));
   }
   if (table_ == nullptr || !up_) {
-    return ByStatus(Refusal::kFabric,
-                    Annotate(fabric_, "no partition can be activated now: Fabric Manager"));
+    return ByStatus(Refusal::kFabric, Annotate(fabric_, "no partition can be activated now"));
   }
   return std::nullopt;
 }
@@ -117,8 +121,7 @@ Result<Acquired> Enforcer::Impl::Acquire(const TenancyRequest& request) {
                       deadline + options_.fabric_timeout);
 
     const absl::Duration left = deadline - parts_.clock->Monotonic();
-    if (look && left <= absl::ZeroDuration())
-      return Refuse({Refusal::kHeld, ExplainHeld(admission, held)});
+    if (look && left <= absl::ZeroDuration()) return RefuseHeld(admission.held, held);
     if (!look) {
       look = true;
       continue;

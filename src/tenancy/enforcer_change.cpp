@@ -169,8 +169,9 @@ Status Enforcer::Impl::End(std::uint64_t id, ModuleSet free, absl::string_view w
   if (found == nullptr) return OkStatus();
   TenancyRecord record = *found;
   if (table_ == nullptr || !up_) {
-    return Annotate(fabric_.ok() ? absl::UnavailableError("not read yet") : fabric_,
-                    "Fabric Manager can't be asked to deactivate");
+    return Annotate(
+        fabric_.ok() ? absl::UnavailableError("Fabric Manager was not read yet") : fabric_,
+        "nothing can be deactivated now");
   }
   const Partition* partition = FindExact(*table_, record.modules);
   const Watch* watch = FindWatch(id);
@@ -220,7 +221,7 @@ Status Enforcer::Impl::DeactivateForeign(ModuleSet modules, ModuleSet free) {
   RETURN_IF_ERROR(SaveForeign());
   const Partition* partition = FindExact(*table_, modules);
   if (partition == nullptr || !partition->active) return OkStatus();
-  if (!up_) return Annotate(fabric_, "Fabric Manager can't be asked to deactivate");
+  if (!up_) return Annotate(fabric_, "nothing can be deactivated now");
   const Status may = CheckDeactivate(ledger_, foreign_, modules - free, *partition);
   if (!may.ok()) {
     Tell("invariant_refused", Severity::kError, std::string(may.message()), nullptr);

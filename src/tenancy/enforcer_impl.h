@@ -46,6 +46,7 @@ class Enforcer::Impl {
   Status ReleaseOwner(const Owner& owner);
   Status ReleaseById(std::uint64_t tenancy, bool force);
   Status PreStart(std::span<const TenancyDevice> devices);
+  Status Drain(bool on);
 
   // ---- enforcer_reconcile.cpp ------------------------------------------------------------------
   void Reconcile();
@@ -93,9 +94,8 @@ class Enforcer::Impl {
   Status Forget(std::uint64_t id, absl::string_view why);
   Status DeactivateForeign(fabric::ModuleSet modules, fabric::ModuleSet free);
 
-  // ---- enforcer_holders.cpp
-  // ---------------------------------------------------------------------- Processes that have one
-  // of these modules' devices open.
+  // ---- enforcer_holders.cpp --------------------------------------------------------------------
+  // Processes that have one of these modules' devices open.
   Held Look(fabric::ModuleSet modules);
   // Whether the devices themselves say that somebody has them; added to `held`.
   void AskDevices(fabric::ModuleSet modules, Held& held);
@@ -104,8 +104,7 @@ class Enforcer::Impl {
   Possession Ask(const Owner& owner, fabric::ModuleSet modules, Answers& answers);
   std::string HolderText(const Held& held, fabric::ModuleSet modules) const;
 
-  // ---- enforcer_acquire.cpp
-  // ----------------------------------------------------------------------
+  // ---- enforcer_acquire.cpp --------------------------------------------------------------------
   std::optional<Refused> Gate() const;
   Result<fabric::ModuleSet> ModulesOf(std::span<const TenancyDevice> devices) const;
   Result<Acquired> CarryOut(const TenancyRequest& request, fabric::ModuleSet modules,
@@ -114,11 +113,11 @@ class Enforcer::Impl {
   // Whether there is time for another change of the fabric in this request.
   [[nodiscard]] Status TimeForAnother() const;
   Status Refuse(Refused refused);
+  Status RefuseHeld(fabric::ModuleSet modules, const Held& held);
   Status ExplainRefusal(const AdmitInput& in, const Admission& admission) const;
-  Status ExplainHeld(const Admission& admission, const Held& held) const;
+  Status ExplainHeld(fabric::ModuleSet modules, const Held& held) const;
 
-  // ---- enforcer_reconcile.cpp
-  // --------------------------------------------------------------------
+  // ---- enforcer_reconcile.cpp ------------------------------------------------------------------
   ReconcileInput MakeInput(const Held& held, fabric::ModuleSet looked) const;
   void CarryOut(const Decision& decision, fabric::ModuleSet free);
   void Adopt(const Decision& decision);
@@ -148,13 +147,14 @@ class Enforcer::Impl {
   StepLock step_;
   absl::Mutex memory_;
 
-  // Everything below is guarded by memory_, and changed only within a step.
+  // Everything below is guarded by memory_, and but for draining_ changed only within a step.
   AssignmentSource* assignments_ = nullptr;
   Status journal_ = absl::FailedPreconditionError("the journal was not read yet");
   bool journal_failing_ = false;  // the last write failed
   bool journal_lost_ = false;     // something in it could not be used
   Ledger ledger_;
   std::vector<Watch> watches_;
+  fabric::ModuleSet held_unlisted_;  // see Enforcer::ToAvoid
   std::vector<std::uint64_t> strays_;
   std::vector<std::uint64_t> unsaved_;  // in the ledger otherwise than, perhaps, in the journal
   std::uint64_t last_id_ = 0;

@@ -46,6 +46,7 @@ void Enforcer::Impl::Reconcile() {
   Held held;
   if (!looked.empty()) held = Look(looked);
   DropUsedLost(held, looked);
+  held_unlisted_ = held.modules - listing_.modules;
 
   for (const TenancyRecord& record : ledger_.records()) {
     WatchOf(record.id).other_nodes =

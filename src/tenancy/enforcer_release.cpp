@@ -83,6 +83,23 @@ Status Enforcer::Impl::ReleaseById(std::uint64_t tenancy, bool force) {
   return End(tenancy, modules - held.modules, "released by the operator");
 }
 
+Status Enforcer::Impl::Drain(bool on) {
+  {
+    const absl::MutexLock lock(&memory_);  // no waiting for the step that is going on
+    draining_ = on;
+  }
+  const Step step(*this, absl::InfiniteDuration());
+  Status written = journal_;
+  if (written.ok()) {
+    const Outside outside(*this);
+    written = parts_.journal->WriteDraining(on);
+  }
+  return Annotate(written, on ? "the node is draining, and that may be forgotten at a restart of "
+                                "the agent: the journal can't be written"
+                              : "the node is not draining, and may be again after a restart of "
+                                "the agent: the journal can't be written");
+}
+
 Status Enforcer::Impl::PreStart(std::span<const TenancyDevice> devices) {
   const Step step(*this, options_.wait);
   if (!step.taken())
@@ -118,8 +135,7 @@ Status Enforcer::Impl::PreStart(std::span<const TenancyDevice> devices) {
       partition != nullptr && partition->active) {
     return OkStatus();
   }
-  if (!up_ || table_ == nullptr)
-    return Annotate(fabric_, absl::StrCat(name, " must be activated, and Fabric Manager"));
+  if (!up_ || table_ == nullptr) return Annotate(fabric_, absl::StrCat(name, " must be activated"));
   if (partition == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat(name, ": no partition in Fabric Manager's table has its modules ",

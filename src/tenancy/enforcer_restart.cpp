@@ -115,12 +115,12 @@ void Enforcer::Impl::SendActive() {
   const std::string text = ids.empty() ? "none" : absl::StrJoin(ids, ",");
   if (!certain) {
     fabric_ = absl::FailedPreconditionError(
-        "waits for the active partitions after its restart; GPUs are in use, and neither journal "
+        "Fabric Manager waits for the active partitions after its restart; GPUs are in use, and "
+        "neither journal "
         "nor partition list says in which partition; a wrong list would cut them off: nothing was "
         "sent; send the list by hand within 60 s, or end those virtual machines");
     up_ = false;
-    Tell("active_list_failed", Severity::kError, absl::StrCat("Fabric Manager ", fabric_.message()),
-         nullptr);
+    Tell("active_list_failed", Severity::kError, std::string(fabric_.message()), nullptr);
     return;
   }
   ++generation_;

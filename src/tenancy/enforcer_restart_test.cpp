@@ -224,6 +224,7 @@ TEST_F(EnforcerRebootTest, OtherNodesAreUnhealthyUntilTheTenancyHasGone) {
   EXPECT_THAT(fabric_.calls, IsEmpty());
   const auto blocked = enforcer_->Blocked();
   EXPECT_THAT(blocked.at(At(1)), HasSubstr("other device nodes"));
+  EXPECT_EQ(blocked.size(), 1u);
   EXPECT_THAT(std::string(enforcer_->PreStart(std::vector{DeviceAt(1), DeviceAt(3)}).message()),
               HasSubstr("other device nodes"));
   options_.reactivate_at_start = false;
@@ -234,6 +235,27 @@ TEST_F(EnforcerRebootTest, OtherNodesAreUnhealthyUntilTheTenancyHasGone) {
   Turns(9);
   EXPECT_THAT(enforcer_->Blocked(), IsEmpty());
   ASSERT_TRUE(Acquire({1, 3}).ok());
+}
+
+TEST_F(EnforcerRebootTest, WhoeverHasItsFormerNodeIsUnhealthyToo) {
+  journal_.records.begin()->second.devices[0].iommu_group = DeviceAt(5).iommu_group;
+  Start();
+  const auto blocked = enforcer_->Blocked();
+  EXPECT_THAT(blocked.at(At(5)), HasSubstr(At(1).ToString() + " had when tenancy"));
+  EXPECT_EQ(blocked.size(), 2u);
+}
+
+TEST_F(EnforcerRestartTest, ADrainOutlivesTheAgent) {
+  ASSERT_TRUE(enforcer_->Drain(true).ok());
+  Start();
+  EXPECT_TRUE(enforcer_->View().draining);
+  EXPECT_FALSE(Acquire({1}).ok());
+  ASSERT_TRUE(enforcer_->Drain(false).ok());
+  Start();
+  EXPECT_TRUE(Acquire({1}).ok());
+  journal_.writes = absl::ResourceExhaustedError("disk full");
+  EXPECT_THAT(std::string(enforcer_->Drain(true).message()), HasSubstr("may be forgotten"));
+  EXPECT_TRUE(enforcer_->View().draining);
 }
 
 TEST_F(EnforcerRebootTest, NothingOfAFormerBootIsSentToAWarmFabricManager) {

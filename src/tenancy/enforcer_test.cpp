@@ -320,9 +320,9 @@ TEST_F(EnforcerTest, TheOperatorReleasesByHandButNeverWhatIsHeld) {
 }
 
 TEST_F(EnforcerTest, ADrainingNodeTakesNobody) {
-  enforcer_->Drain(true);
+  ASSERT_TRUE(enforcer_->Drain(true).ok());
   ExpectRefused(Acquire({1}), absl::StatusCode::kFailedPrecondition, {"drained"});
-  enforcer_->Drain(false);
+  ASSERT_TRUE(enforcer_->Drain(false).ok());
   EXPECT_TRUE(Acquire({1}).ok());
 }
 

@@ -14,6 +14,19 @@ using fabric::Partition;
 
 namespace {
 
+// A container that was given `then` opens this device instead: kernel names are given anew at each
+// boot.
+bool HasNamesOf(const TenancyDevice& now, const TenancyDevice& then) {
+  if (then.backend == pci::Backend::kLegacy) return now.iommu_group == then.iommu_group;
+  for (const TenancyFunction& function : now.functions) {
+    const bool same = std::any_of(then.functions.begin(), then.functions.end(), [&](const auto& f) {
+      return !f.cdev.empty() && f.cdev == function.cdev;
+    });
+    if (same) return true;
+  }
+  return false;
+}
+
 // Why a device of no tenancy can't be granted, whichever it is.
 std::string WhyNothing(const std::optional<Refused>& gate, bool journal_failing) {
   if (gate) return std::string(gate->status.message());
@@ -44,8 +57,17 @@ BlockedDevices Enforcer::Impl::Blocked() {
         options_.reactivate_at_start && record.boot.known() && record.boot != options_.boot;
     for (const TenancyDevice& then : record.devices) {
       const Board::Device* now = board_.Find(then.address);
+      const bool renamed = now == nullptr || !SameNodes(then, now->nodes);
+      for (const Board::Device& other : board_.devices) {
+        if (!renamed || other.address == then.address || !HasNamesOf(other.nodes, then)) continue;
+        blocked.emplace(other.address,
+                        absl::StrCat("it has the device node that ", then.address.ToString(),
+                                     " had when tenancy ", record.id,
+                                     " was granted, whose "
+                                     "container would open it; its pod must be deleted"));
+      }
       if (now == nullptr) continue;
-      if (!SameNodes(then, now->nodes)) {
+      if (renamed) {
         blocked.emplace(then.address, absl::StrCat("tenancy ", record.id,
                                                    " was granted with other device nodes "
                                                    "than it has now; its pod must be deleted"));

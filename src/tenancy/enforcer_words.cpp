@@ -71,16 +71,16 @@ Status Enforcer::Impl::ExplainRefusal(const AdmitInput& in, const Admission& adm
   }
 }
 
-Status Enforcer::Impl::ExplainHeld(const Admission& admission, const Held& held) const {
+Status Enforcer::Impl::ExplainHeld(fabric::ModuleSet modules, const Held& held) const {
   std::string whose;
   for (const TenancyRecord& record : ledger_.records()) {
-    if (record.modules.Overlaps(admission.held))
+    if (record.modules.Overlaps(modules))
       absl::StrAppend(&whose, whose.empty() ? " (" : ", ", WhoseText(record));
   }
   if (!whose.empty()) whose += ")";
   return absl::AlreadyExistsError(
-      absl::StrCat("modules ", admission.held.ToString(), whose, " are still held open after ",
-                   absl::FormatDuration(options_.wait), ": ", HolderText(held, admission.held),
+      absl::StrCat("modules ", modules.ToString(), whose, " are still held open after ",
+                   absl::FormatDuration(options_.wait), ": ", HolderText(held, modules),
                    "; end that process, or wait for it"));
 }
 

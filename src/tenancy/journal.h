@@ -22,6 +22,7 @@ class Journal {
     std::vector<TenancyRecord> records;      // ascending id
     std::vector<fabric::ModuleSet> foreign;  // active partitions that were found, not made by us
     BootId foreign_boot;                     // in which that was so
+    bool draining = false;                   // the operator lets no new tenancy begin
     // What was there and can't be used, each with key and rule. Whatever they were may run: what
     // is active, listed and held is asked instead.
     std::vector<std::string> lost;
@@ -36,6 +37,7 @@ class Journal {
   // Replaces the former ones.
   [[nodiscard]] virtual Status WriteForeign(std::span<const fabric::ModuleSet> foreign,
                                             const BootId& boot) = 0;
+  [[nodiscard]] virtual Status WriteDraining(bool draining) = 0;
 };
 
 }  // namespace switchyard::tenancy

@@ -76,6 +76,9 @@ Preference PreferPartition(const Picture& picture, fabric::ModuleSet held, fabri
   }
   plan.table = &fabric.table;
   plan.size = request.size;
+  const fabric::ModuleSet available = plan.available;
+  const fabric::ModuleSet avoided = (request.avoid & available) - plan.must_include;
+  plan.available = available - avoided;
   plan.busy = held - plan.available - plan.must_include;
   plan.usable = picture.usable;
   plan.numa_node = picture.numa_node;
@@ -83,16 +86,26 @@ Preference PreferPartition(const Picture& picture, fabric::ModuleSet held, fabri
   plan.policy = policy;
   plan.refuse_joining = refuse_joining;
 
-  const std::vector<fabric::Candidate> candidates = fabric::Rank(plan);
+  std::vector<fabric::Candidate> candidates = fabric::Rank(plan);
+  std::string avoiding;
+  if (!avoided.empty()) {
+    avoiding = absl::StrCat("; modules ", avoided.ToString(),
+                            " would be refused: held open, or in an unfinished change");
+    if (candidates.empty()) {
+      plan.available = available;
+      plan.busy = held - plan.available - plan.must_include;
+      candidates = fabric::Rank(plan);
+    }
+  }
   if (candidates.empty()) {
-    return None(std::move(preference), absl::StrCat(fabric::WhyNone(plan), Age(fabric)));
+    return None(std::move(preference), absl::StrCat(fabric::WhyNone(plan), avoiding, Age(fabric)));
   }
   const fabric::Candidate& best = candidates.front();
   preference.devices = DevicesOf(best.partition->modules, offered);
   preference.partition = best.partition->id;
   preference.active = best.partition->active;
   preference.candidates = static_cast<int>(candidates.size());
-  preference.reason = absl::StrCat(fabric::Why(plan, best), Age(fabric));
+  preference.reason = absl::StrCat(fabric::Why(plan, best), avoiding, Age(fabric));
   return preference;
 }
 

@@ -31,6 +31,9 @@ struct PreferenceRequest {
   std::span<const PciAddress> available;
   std::span<const PciAddress> must_include;
   int size = 0;
+  // Acquire would refuse them though kubelet offers them (Enforcer::ToAvoid): only if nothing else
+  // fits.
+  fabric::ModuleSet avoid;
 };
 
 // By partitions. `held`: modules of the assignment view, of our own grants and of tenancies.

@@ -18,6 +18,8 @@ using nlohmann::json;
 constexpr absl::string_view kRecords = "tenancy";
 constexpr absl::string_view kForeign = "tenancy_foreign";
 constexpr absl::string_view kForeignKey = "list";
+constexpr absl::string_view kDrain = "tenancy_drain";  // there while it is so
+constexpr absl::string_view kDrainKey = "node";
 constexpr size_t kMaxForeign = 64 * 1024;
 
 std::string NameOf(absl::string_view kind, absl::string_view key) {
@@ -77,6 +79,8 @@ Result<Journal::Content> StoreJournal::Load() {
   }
   std::sort(content.records.begin(), content.records.end(),
             [](const TenancyRecord& a, const TenancyRecord& b) { return a.id < b.id; });
+  ASSIGN_OR_RETURN(const auto draining, store_.Get(kDrain, kDrainKey));
+  content.draining = draining.has_value();
   ASSIGN_OR_RETURN(const auto foreign, store_.Get(kForeign, kForeignKey));
   if (!foreign) return content;
   if (const Status read = ReadForeign(*foreign, content); absl::IsFailedPrecondition(read)) {
@@ -101,6 +105,10 @@ Status StoreJournal::WriteForeign(std::span<const fabric::ModuleSet> foreign, co
   return store_.Put(kForeign, kForeignKey, value.dump());
 }
 
+Status StoreJournal::WriteDraining(bool draining) {
+  return draining ? store_.Put(kDrain, kDrainKey, "true") : store_.Remove(kDrain, kDrainKey);
+}
+
 Result<std::vector<std::string>> VerifyJournal(store::Store& store) {
   StoreJournal journal(store);
   Result<Journal::Content> content = journal.Load();
@@ -122,6 +130,8 @@ Result<std::string> ExportJournal(store::Store& store) {
   for (const auto& [key, text] : records) out["records"][key] = text;
   ASSIGN_OR_RETURN(const auto foreign, store.List(kForeign));
   for (const auto& [key, text] : foreign) out["foreign"][key] = text;
+  ASSIGN_OR_RETURN(const auto draining, store.Get(kDrain, kDrainKey));
+  out["draining"] = draining.has_value();
   return out.dump(2, ' ', false, json::error_handler_t::replace);
 }
 

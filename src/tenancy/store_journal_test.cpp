@@ -122,6 +122,16 @@ TEST_F(StoreJournalTest, WhatWasWrittenIsThereAfterARestart) {
   EXPECT_THAT(StoreJournal(*store_).Load()->records, ElementsAre(Full()));
 }
 
+TEST_F(StoreJournalTest, ADrainLastsUntilItIsEnded) {
+  EXPECT_FALSE(StoreJournal(*store_).Load()->draining);
+  ASSERT_TRUE(StoreJournal(*store_).WriteDraining(true).ok());
+  Open();
+  EXPECT_TRUE(StoreJournal(*store_).Load()->draining);
+  EXPECT_THAT(*ExportJournal(*store_), HasSubstr("\"draining\": true"));
+  ASSERT_TRUE(StoreJournal(*store_).WriteDraining(false).ok());
+  EXPECT_FALSE(StoreJournal(*store_).Load()->draining);
+}
+
 TEST_F(StoreJournalTest, WhatIsDamagedIsLeftAndNamed) {
   ASSERT_TRUE(StoreJournal(*store_).Write(Full()).ok());
   ASSERT_TRUE(store_->Put("tenancy", "8", "{broken").ok());

@@ -106,7 +106,8 @@ Preference Tenancies::Prefer(std::span<const PciAddress> available,
     picture = state_->picture;
     busy = state_->busy;
   }
-  const PreferenceRequest request{available, must_include, size};
+  PreferenceRequest request{available, must_include, size, {}};
+  if (state_->enforcement != nullptr) request.avoid = state_->enforcer()->ToAvoid();
   if (state_->options.mode == FabricMode::kOff) return PreferNodes(*picture, request);
   return PreferPartition(*picture, busy, state_->options.policy, request,
                          state_->options.mode == FabricMode::kEnforce);
@@ -267,8 +268,7 @@ Status NotEnforcing() {
 
 Status Tenancies::Drain(bool on) {
   if (state_->enforcement == nullptr) return NotEnforcing();
-  state_->enforcer()->Drain(on);
-  return OkStatus();
+  return state_->enforcer()->Drain(on);
 }
 
 Status Tenancies::ReleaseByOperator(std::uint64_t tenancy, bool force) {

@@ -89,6 +89,35 @@ TEST_F(TenanciesEnforceTest, NobodyIsJoinedWithATenant) {
   EXPECT_THAT(Prefer({1}, 1).devices, IsEmpty());
 }
 
+// kubelet has lost its checkpoint, or a container outlived its pod.
+TEST_F(TenanciesEnforceTest, WhatIsHeldIsPreferredLastThoughKubeletOffersIt) {
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  for (const int module : {1, 3}) holders_.held.insert(Gpu(module));
+  ASSERT_TRUE(Refresh());
+  tenancies_->Reconcile();
+  EXPECT_EQ(Prefer({1, 2, 3, 4, 5, 6, 7, 8}, 2).partition, 4) << "not 3, though it is active";
+  EXPECT_EQ(Prefer({1, 2, 3, 4}, 2, {3}).partition, 3) << "kubelet insists";
+  EXPECT_EQ(Prefer({1, 3}, 2).partition, 3) << "nothing else fits: Allocate says why not";
+  holders_.held.clear();
+  tenancies_->Reconcile();
+  EXPECT_EQ(Prefer({1, 2, 3, 4, 5, 6, 7, 8}, 2).partition, 3);
+}
+
+TEST_F(TenanciesEnforceTest, WhatWasRefusedAsHeldIsNotPreferredNext) {
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  for (const int module : {1, 3}) holders_.held.insert(Gpu(module));
+  EXPECT_EQ(Acquire({1, 3}).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Prefer({1, 2, 3, 4, 5, 6, 7, 8}, 2).partition, 4);
+}
+
+TEST_F(TenanciesEnforceTest, WhatHasNoKnownOutcomeIsPreferredLast) {
+  fabric_.failures.push_back({absl::DeadlineExceededError("hung"), false});
+  EXPECT_FALSE(Acquire({1, 3}).ok());
+  tenancies_->RefreshFabric();
+  EXPECT_EQ(Prefer({1, 2, 3, 4}, 2).partition, 4);
+  EXPECT_EQ(Prefer({1, 3}, 2).partition, 3);
+}
+
 TEST_F(TenanciesEnforceTest, ATenancySurvivesTheAgentAndIsReleasedInTheEnd) {
   ASSERT_TRUE(Acquire({1, 3}).ok());
   Begin();

@@ -34,8 +34,9 @@ void World::EndFaults() {
     if (process.pod == 0) process.ends = stage_.now();
   }
   for (Gpu& gpu : hardware_.gpus) gpu.present = true;
+  journal_.draining = false;
   if (enforcer_ == nullptr) StartAgent();
-  enforcer_->Drain(false);
+  Ask(Cause::kDrain, 0, [](tenancy::Enforcer& enforcer) { (void)enforcer.Drain(false); });
   ShowBoard();
 }
 

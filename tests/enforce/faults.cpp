@@ -154,7 +154,7 @@ void World::Operator() {
   if (random.Percent(20)) {
     const bool on = random.Percent(50);
     stage_.Tell("operator: drain ", on ? "on" : "off");
-    enforcer_->Drain(on);
+    Ask(Cause::kDrain, 0, [on](tenancy::Enforcer& enforcer) { (void)enforcer.Drain(on); });
     return;
   }
   if (random.Percent(30)) {

@@ -33,6 +33,7 @@ Result<tenancy::Journal::Content> JournalModel::Load() {
   for (const auto& [id, record] : records) content.records.push_back(record);
   content.foreign = foreign;
   content.foreign_boot = foreign_boot;
+  content.draining = draining;
   for (const std::uint64_t id : corrupt)
     content.lost.push_back(absl::StrCat("tenancy ", id, ": not JSON"));
   return content;
@@ -68,6 +69,10 @@ Status JournalModel::WriteForeign(std::span<const ModuleSet> sets, const tenancy
     foreign.assign(sets.begin(), sets.end());
     foreign_boot = boot;
   });
+}
+
+Status JournalModel::WriteDraining(bool on) {
+  return Do("writing the drain", [&] { draining = on; });
 }
 
 const TenancyRecord* JournalModel::FindExact(ModuleSet modules) const {

@@ -22,6 +22,7 @@ class JournalModel final : public tenancy::Journal {
   Status Erase(std::uint64_t id) override;
   Status WriteForeign(std::span<const fabric::ModuleSet> foreign,
                       const tenancy::BootId& boot) override;
+  Status WriteDraining(bool draining) override;
 
   [[nodiscard]] const tenancy::TenancyRecord* FindExact(fabric::ModuleSet modules) const;
   [[nodiscard]] bool IsForeign(fabric::ModuleSet modules, const tenancy::BootId& boot) const;
@@ -37,6 +38,7 @@ class JournalModel final : public tenancy::Journal {
   std::set<std::uint64_t> unconfirmed;  // new, and its writer was told that it failed
   std::vector<fabric::ModuleSet> foreign;
   tenancy::BootId foreign_boot;
+  bool draining = false;
   bool full = false;     // until somebody makes room
   int fail_percent = 0;  // of single writes
   std::function<void(std::uint64_t)> on_erase;

@@ -29,6 +29,7 @@ enum class Cause : std::uint8_t {
   kGiveBack,
   kStart,
   kDryRun,
+  kDrain,
 };
 
 class Rules {

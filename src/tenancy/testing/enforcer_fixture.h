@@ -114,6 +114,7 @@ class ModelJournal final : public Journal {
     for (const auto& [id, record] : records) content.records.push_back(record);
     content.foreign = foreign;
     content.foreign_boot = foreign_boot;
+    content.draining = draining;
     content.lost = lost;
     return content;
   }
@@ -134,10 +135,16 @@ class ModelJournal final : public Journal {
     foreign_boot = boot;
     return OkStatus();
   }
+  Status WriteDraining(bool on) override {
+    if (!writes.ok()) return writes;
+    draining = on;
+    return OkStatus();
+  }
 
   std::map<std::uint64_t, TenancyRecord> records;
   std::vector<fabric::ModuleSet> foreign;
   BootId foreign_boot;
+  bool draining = false;
   std::vector<std::string> lost;
   Status load;
   Status writes;
