@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/unique_fd.h"
 #include "fabric/helper_channel.h"
+#include "fabric/helper_list.h"
 #include "fabric/helper_protocol.h"
 
 namespace switchyard::fabric {
@@ -84,7 +85,7 @@ Result<FabricList> FabricHelper::ReadPartitions() {
   ASSIGN_OR_RETURN(const std::string text,
                    Call(RequestToFabricManager(options_.timeout), options_.timeout,
                         absl::StrCat("Fabric Manager at ", options_.address.ToString())));
-  return FabricListFromJson(text);
+  return DecodeList(text);
 }
 
 Result<FabricList> FabricHelper::Activate(int partition, absl::Duration within) {
@@ -110,7 +111,7 @@ Result<FabricList> FabricHelper::Change(FabricChange change, absl::Duration with
                    Call(request, within,
                         absl::StrCat("Fabric Manager at ", options_.address.ToString(), " to ",
                                      request.change.ToString())));
-  return FabricListFromJson(text);
+  return DecodeList(text);
 }
 
 HelperRequest FabricHelper::RequestToFabricManager(absl::Duration within) const {
@@ -168,8 +169,8 @@ Result<FabricHelper::Channel*> FabricHelper::BeginCall(InFlight what, absl::Dura
     mutex_.AssertReaderHeld();
     return closed_ || (in_flight_ == InFlight::kNothing && (change || changes_waiting_ == 0));
   };
-  const bool mine = mutex_.AwaitWithTimeout(absl::Condition(&my_turn),
-                                            deadline - RealClock().Monotonic());
+  const bool mine =
+      mutex_.AwaitWithTimeout(absl::Condition(&my_turn), deadline - RealClock().Monotonic());
   if (change) --changes_waiting_;
   if (closed_) return absl::CancelledError("the fabric helper is closed");
   if (!mine && !change) return absl::CancelledError("a change of the fabric went first");

@@ -14,6 +14,10 @@ namespace {
 
 using nlohmann::json;
 
+// The first byte of a reply.
+constexpr char kResult = '+';
+constexpr char kError = '-';
+
 constexpr const char* kPartitionsCall = "partitions";
 constexpr const char* kModuleIdsCall = "module_ids";
 constexpr std::pair<FabricChange::Kind, const char*> kChangeCalls[] = {
@@ -126,19 +130,20 @@ Result<HelperRequest> DecodeRequest(absl::string_view text) {
 }
 
 std::string EncodeReply(const Result<std::string>& result) {
-  if (result.ok()) return Dump({{"result", *result}});
+  if (result.ok()) return absl::StrCat(absl::string_view(&kResult, 1), *result);
   json object = {{"code", static_cast<int>(result.status().code())},
                  {"message", std::string(result.status().message())}};
   if (const auto answer = FabricAnswerOf(result.status())) {
     object["fm"] = {{"function", answer->function}, {"code", answer->code}};
   }
-  return Dump(object);
+  return absl::StrCat(absl::string_view(&kError, 1), Dump(object));
 }
 
 Result<std::string> DecodeReply(absl::string_view text) {
-  const json object = Parse(text);
+  if (text.empty() || (text[0] != kResult && text[0] != kError)) return Malformed("reply");
+  if (text[0] == kResult) return std::string(text.substr(1));
+  const json object = Parse(text.substr(1));
   if (!object.is_object()) return Malformed("reply");
-  if (auto result = TextAt(object, "result")) return *std::move(result);
   const auto code = IntAt(object, "code");
   const auto message = TextAt(object, "message");
   // The canonical codes are 1 to 16; 0 would be a success without a result.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What agent and helper say to each other, as JSON text: one request, one reply. Both ends are one
-// binary, so there are no versions; still, nothing a helper sends is taken on trust, since a vendor
-// library lives in it. Pure; any thread. Decoding errors are kInternal.
+// What agent and helper say to each other: one request, one reply, JSON but for what is big. Both
+// ends are one binary, so there are no versions; still, nothing a helper sends is taken on trust,
+// since a vendor library lives in it. Pure; any thread. Decoding errors are kInternal.
 
 #include <string>
 
@@ -28,12 +28,12 @@ struct HelperRequest {
 [[nodiscard]] std::string EncodeRequest(const HelperRequest& request);
 [[nodiscard]] Result<HelperRequest> DecodeRequest(absl::string_view text);
 
-// A reply is a result (text, whose form depends on the call) or an error with its code and, where
-// the error has one, its FabricAnswer.
+// A reply is a result (bytes, whose form depends on the call) or, as JSON, an error with its code
+// and, where the error has one, its FabricAnswer.
 [[nodiscard]] std::string EncodeReply(const Result<std::string>& result);
 [[nodiscard]] Result<std::string> DecodeReply(absl::string_view text);
 
-// The result of kReadModuleIds. (That of the others is FabricListToJson's text.)
+// The result of kReadModuleIds. (That of the others: helper_list.h.)
 [[nodiscard]] std::string EncodeModules(const ModuleEntries& entries);
 [[nodiscard]] Result<ModuleEntries> DecodeModules(absl::string_view text);
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "fabric/fabric_answer.h"
 #include "fabric/fabric_control.h"
 
@@ -59,9 +60,11 @@ TEST(HelperProtocol, FabricManagersCodeComesBackWithTheError) {
 }
 
 TEST(HelperProtocol, RepliesComeBackWhole) {
-  const Result<std::string> text = DecodeReply(EncodeReply(std::string("{\"a\": \"\n\"}")));
-  ASSERT_TRUE(text.ok());
-  EXPECT_EQ(*text, "{\"a\": \"\n\"}");
+  for (const std::string& bytes : {std::string(), std::string("+\0-\xff", 4)}) {
+    const Result<std::string> back = DecodeReply(EncodeReply(bytes));
+    ASSERT_TRUE(back.ok());
+    EXPECT_EQ(*back, bytes);
+  }
   const Status error = absl::UnavailableError("FM \"is\" down");
   EXPECT_EQ(DecodeReply(EncodeReply(error)).status(), error);
 }
@@ -75,8 +78,7 @@ TEST(HelperProtocol, BytesThatAreNoUtf8AreReplaced) {
 TEST(HelperProtocol, MalformedRepliesAreInternalErrors) {
   for (const char* bad :
        {"", "[]", "{}", "{\"code\": 0, \"message\": \"x\"}", "{\"code\": 14}",
-        "{\"code\": 17, \"message\": \"x\"}", "{\"result\": 1}",
-        "{\"code\": \"1\", \"message\": \"x\"}", "{\"result\": \"x",
+        "{\"code\": 17, \"message\": \"x\"}", "{\"code\": \"1\", \"message\": \"x\"}",
         // 2^32 + 14 and 2^64 - 2^32 + 14 are no codes either.
         R"({"code": 4294967310, "message": "x"})",
         R"({"code": 18446744069414584334, "message": "x"})",
@@ -85,8 +87,14 @@ TEST(HelperProtocol, MalformedRepliesAreInternalErrors) {
         R"({"code": 14, "message": "x", "fm": {"function": "f", "code": 0}})",
         R"({"code": 14, "message": "x", "fm": {"function": "", "code": -9}})",
         R"({"code": 14, "message": "x", "fm": {"function": "a b", "code": -9}})"}) {
-    EXPECT_EQ(DecodeReply(bad).status().code(), absl::StatusCode::kInternal) << bad;
+    EXPECT_EQ(DecodeReply(absl::StrCat("-", bad)).status().message(),
+              "the fabric helper's reply is malformed")
+        << bad;
   }
+  const std::string whole = EncodeReply(absl::UnavailableError("x"));
+  ASSERT_EQ(DecodeReply(whole).status().code(), absl::StatusCode::kUnavailable);
+  for (const std::string& bad : {std::string(), whole.substr(1), "?" + whole.substr(1)})
+    EXPECT_EQ(DecodeReply(bad).status().code(), absl::StatusCode::kInternal) << bad;
 }
 
 TEST(HelperProtocol, MalformedRequestsAreErrors) {

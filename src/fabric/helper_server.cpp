@@ -13,6 +13,7 @@
 #include "fabric/fm_client.h"
 #include "fabric/helper.h"
 #include "fabric/helper_channel.h"
+#include "fabric/helper_list.h"
 #include "fabric/helper_protocol.h"
 #include "fabric/module_ids.h"
 #include "fabric/nvfm_library.h"
@@ -34,7 +35,7 @@ class HelperServer {
             ? client_->Change(request.address, request.connect_timeout, request.change)
             : client_->ReadPartitions(request.address, request.connect_timeout);
     if (!list.ok()) return list.status();
-    return FabricListToJson(*list);
+    return EncodeList(*list);
   }
 
  private:

@@ -48,7 +48,7 @@ struct FabricList {
   friend bool operator==(const FabricList&, const FabricList&) = default;
 };
 
-// JSON text for the store and the helper's protocol, and back. Parse refuses what Validate refuses,
+// JSON text for the store, and back. Parse refuses what Validate refuses,
 // unknown keys, and text over 1 MiB.
 [[nodiscard]] std::string FabricListToJson(const FabricList& list);
 [[nodiscard]] Result<FabricList> FabricListFromJson(absl::string_view text);

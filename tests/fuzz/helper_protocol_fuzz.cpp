@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "fabric/fabric_answer.h"
+#include "fabric/helper_list.h"
 #include "fabric/helper_protocol.h"
 
 namespace fabric = switchyard::fabric;
@@ -39,12 +40,21 @@ void CheckReply(absl::string_view text) {
   if (reply.ok() && *again != *reply) std::abort();
 }
 
+void CheckList(absl::string_view bytes) {
+  const auto list = fabric::DecodeList(bytes);
+  if (!list.ok()) return;
+  if (!list->Validate().ok()) std::abort();
+  const auto again = fabric::DecodeList(fabric::EncodeList(*list));
+  if (!again.ok() || *again != *list) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   CheckRequest(text);
   CheckReply(text);
+  CheckList(text);
   const auto modules = fabric::DecodeModules(text);
   if (!modules.ok()) return 0;
   const auto again = fabric::DecodeModules(fabric::EncodeModules(*modules));
