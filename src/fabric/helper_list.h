@@ -2,7 +2,7 @@
 #pragma once
 
 // A partition list on its way from the helper to the agent: each Allocate waits for one in
-// `enforce`, and as JSON it costs more than everything else that the helper does. Integers in the
+// `enforce`, and as JSON it took some fifty times as long (docs/performance.md). Integers in the
 // machine's own order (both ends are one binary), strings with their length. Pure; any thread.
 
 #include <string>
