@@ -67,8 +67,9 @@ struct Holders {
 
 // Opens and closes the group node (never a device: that would reset it): true = EBUSY, somebody has
 // the group, or a device of it by legacy file or bound cdev. Under the device's lock only: while it
-// is open here, nobody else can open it. kNotFound: no such node; kFailedPrecondition: the node is
-// not the group's (an old one, in a container's own dev/).
+// is open here, nobody else can open it. kNotFound: the group has no node; kFailedPrecondition: the
+// node is missing in dev/, or is not the group's (an old one, in a container's own dev/);
+// kPermissionDenied: a container that is not privileged.
 [[nodiscard]] Result<bool> GroupIsBusy(const HostRoot& root, int iommu_group);
 
 }  // namespace switchyard::pci

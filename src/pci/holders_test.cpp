@@ -366,7 +366,10 @@ TEST_F(HoldersTest, AGroupIsBusyWhileTheKernelSaysSo) {
 }
 
 TEST_F(HoldersTest, ANodeThatIsNotTheGroupsIsNoAnswer) {
-  EXPECT_TRUE(absl::IsNotFound(GroupIsBusy(tree_.root(), 12).status()));
+  EXPECT_TRUE(absl::IsNotFound(GroupIsBusy(tree_.root(), 99).status()));  // no vfio driver there
+  const Status missing = GroupIsBusy(tree_.root(), 12).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(missing));
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("mount the host's /dev"));
   tree_.Link("dev/vfio/12", "/dev/zero");
   const Status wrong = GroupIsBusy(tree_.root(), 12).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(wrong));

@@ -122,7 +122,15 @@ Result<bool> GroupIsBusy(const HostRoot& root, int iommu_group) {
   const std::string path = root.Path(absl::StrCat("dev/vfio/", iommu_group));
   ASSIGN_OR_RETURN(const std::optional<dev_t> number, GroupNumber(root, iommu_group));
   struct stat info = {};
-  if (::stat(path.c_str(), &info) != 0) return ErrnoError(errno, path);
+  if (::stat(path.c_str(), &info) != 0) {
+    // Without the node there is nothing to open, and so no answer: not "nobody".
+    if (errno == ENOENT && number.has_value())
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, " is missing, though the group has a node (", major(*number), ":",
+                       minor(*number), " by ", root.Path(GroupClass(iommu_group)),
+                       "/dev); mount the host's /dev under paths.hostRoot"));
+    return ErrnoError(errno, path);
+  }
   if (!number.has_value() || info.st_rdev != *number)
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is device ", major(info.st_rdev), ":", minor(info.st_rdev), ", but ",
@@ -133,7 +141,12 @@ Result<bool> GroupIsBusy(const HostRoot& root, int iommu_group) {
   const UniqueFd fd(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (fd.valid()) return false;
   if (errno == EBUSY) return true;
-  return ErrnoError(errno, absl::StrCat("opening ", path));
+  const bool refused = errno == EPERM;  // by the device control group: it comes before the mode
+  const Status failed = ErrnoError(errno, absl::StrCat("opening ", path));
+  if (!refused) return failed;
+  return absl::PermissionDeniedError(
+      absl::StrCat(absl::string_view(failed.message()),
+                   "; a container may open nodes of the host's only if it is privileged"));
 }
 
 }  // namespace switchyard::pci

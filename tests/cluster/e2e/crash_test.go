@@ -54,9 +54,7 @@ func TestNothingIsLostWhenKubeletAndAgentAreKilledInAnAdmission(t *testing.T) {
 		}
 		kubeletIsBack(c, mark, slices.Collect(maps.Keys(before))...)
 		expectUntouched(t, c, before)
-		pod := c.WaitPod(test.pod, "be admitted or rejected", func(pod *corev1.Pod) bool {
-			return pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodFailed
-		})
+		pod := admittedOrRejected(c, test.pod)
 		t.Logf("pod %s is %s: %s %s", test.pod, pod.Status.Phase, pod.Status.Reason, pod.Status.Message)
 		if pod.Status.Phase == corev1.PodFailed {
 			c.DeletePod(test.pod)

@@ -78,29 +78,34 @@ func importAgentImage(t *testing.T, c *lab.Cluster) {
 	c.Exec("ctr", "images", "import", lab.Inside("switchyard.tar"))
 }
 
-// agentManifest is the repository's, with the image, and with the simulated node's /sys and libnvfm in
-// place of the machine's. All else is what a user applies.
+// agentManifest is the repository's, for this node.
 func agentManifest(t *testing.T, c *lab.Cluster) string {
 	t.Helper()
 	text, err := os.ReadFile(fromRoot(t, "deploy/switchyard.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest := string(text)
-	for _, change := range [][2]string{
+	return manifestForNode(t, c, string(text), "switchyard.yaml")
+}
+
+// manifestForNode has the image, and the simulated node's /sys and libnvfm in place of the machine's, and
+// what more a test changes. All else is what a user applies.
+func manifestForNode(t *testing.T, c *lab.Cluster, manifest, name string, more ...[2]string) string {
+	t.Helper()
+	for _, change := range append([][2]string{
 		{"image: localhost/switchyard:0.1.0\n", "image: " + agentImage + "\n"},
 		{"hostPath: {path: /sys,", "hostPath: {path: " + lab.Inside("sim/root/sys") + ","},
 		{"hostPath: {path: /usr/lib/x86_64-linux-gnu,", "hostPath: {path: " + lab.Inside("sim/lib") + ","},
-	} {
+	}, more...) {
 		if strings.Count(manifest, change[0]) != 1 {
 			t.Fatalf("deploy/switchyard.yaml: %q is not there once", change[0])
 		}
 		manifest = strings.Replace(manifest, change[0], change[1], 1)
 	}
-	if err := os.WriteFile(c.Path("switchyard.yaml"), []byte(manifest), 0o600); err != nil {
+	if err := os.WriteFile(c.Path(name), []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return lab.Inside("switchyard.yaml")
+	return lab.Inside(name)
 }
 
 func fromRoot(t *testing.T, path string) string {

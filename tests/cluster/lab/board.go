@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Board is what the simulator says of its hardware: the truth that the agent's decisions are held
@@ -71,6 +72,33 @@ func (c *Cluster) board() (board Board, err error) {
 		err = json.Unmarshal([]byte(text), &board)
 	}
 	return board, err
+}
+
+// WaitBoard asks until the hardware is as `done` says: it tells nobody of a change.
+func (c *Cluster) WaitBoard(what string, done func(Board) bool) Board {
+	ctx, cancel := c.patience()
+	defer cancel()
+	for {
+		board := c.Board()
+		if done(board) {
+			return board
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			c.check(fmt.Errorf("waiting for %s; active are %v: %w", what, board.Active(), cause(ctx)))
+		}
+	}
+}
+
+// Active are the partitions that Fabric Manager routes.
+func (b Board) Active() (active []Partition) {
+	for _, partition := range b.FM.Partitions {
+		if partition.Active {
+			active = append(active, partition)
+		}
+	}
+	return active
 }
 
 // ByAddress finds a GPU.

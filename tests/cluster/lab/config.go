@@ -5,6 +5,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 
@@ -133,20 +134,35 @@ func (c *Cluster) writeConfigs() error {
 	if err != nil {
 		return err
 	}
-	agent, err := c.agentConfig()
-	if err != nil {
-		return err
-	}
-	problems := []error{c.writePKI(), c.writeHost(), c.writeImage()}
+	problems := []error{c.writePKI(), c.writeHost(), c.writeImage(), c.writeAgentConfig()}
 	for name, text := range map[string]string{
 		"net.d/10-pods.conflist": network,
 		"containerd.toml":        containerdConfig(c.programs.CNI),
 		"kubelet.yaml":           kubelet,
-		"agent.yaml":             agent,
 	} {
 		problems = append(problems, os.WriteFile(c.Path(name), []byte(text), 0o600))
 	}
 	return errors.Join(problems...)
+}
+
+func (c *Cluster) writeAgentConfig() error {
+	text, err := c.agentConfig()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.Path("agent.yaml"), []byte(text), 0o600)
+}
+
+// ConfigureAgent changes the agent's configuration, as AgentConfig does; an agent that is started after
+// it has it.
+func (c *Cluster) ConfigureAgent(changes map[string]string) {
+	config := maps.Clone(c.options.AgentConfig) // the test's own, perhaps another one's too
+	if config == nil {
+		config = map[string]string{}
+	}
+	maps.Copy(config, changes)
+	c.options.AgentConfig = config
+	c.check(c.writeAgentConfig())
 }
 
 // writeHost makes what the namespaces need, whatever runs in them.
