@@ -1,94 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 // agent_bench AGENT FLOOR_SERVER [CALLS]: the real agent on a simulated node, beside the floor
-// server, in interleaved runs: latency of GetPreferredAllocation and Allocate(2), exec to
-// registered, idle memory. Each figure is the median of five runs; ratios are made within a run, in
-// which the calls alternate in small blocks, so that whatever else the machine does hits them
-// alike.
+// server, in interleaved runs: in advise latency of GetPreferredAllocation and Allocate(2), exec to
+// registered, idle memory; in enforce Allocate(2) that activates a partition, with the state on
+// tmpfs, on the disk of the working folder, and with a Fabric Manager behind a socket. Each figure
+// is the median of five runs; ratios are made within a run, in which the calls alternate in small
+// blocks, so that whatever else the machine does hits them alike.
 
-#include <grpcpp/grpcpp.h>
 #include <stdlib.h>
 
-#include <algorithm>
-#include <chrono>
+#include <array>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iostream>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
-#include "k8s_deviceplugin_v1beta1.grpc.pb.h"
+#include "bench/agent_process.h"
+#include "bench/calls.h"
+#include "bench/enforce_node.h"
 #include "sim/node/sim_node.h"
 #include "sim/process/process.h"
 
-namespace switchyard::sim {
+namespace switchyard::bench {
 namespace {
 
-using Seconds = std::chrono::duration<double>;
-using SteadyClock = std::chrono::steady_clock;
+namespace fs = std::filesystem;
+using sim::Process;
 
 constexpr int kRuns = 5;
-constexpr int kBlock = 100;  // calls of one kind in a row
+constexpr int kBlock = 100;        // calls of one kind in a row
+constexpr int kEnforceBlock = 20;  // the same in enforce, where a round is four
+constexpr int kRound = 4;
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+// Of one row of the report, a value a run.
+struct Row {
+  std::vector<Latency> latency;
+  std::vector<double> ratio;
 
-struct Latency {
-  double p50 = 0;  // microseconds
-  double p99 = 0;
+  void Add(const Latency& measured, const Latency& floor) {
+    latency.push_back(measured);
+    ratio.push_back(measured.p50 / floor.p50);
+  }
 };
 
-// One kind of call and how long each took, in microseconds.
-class Caller {
- public:
-  explicit Caller(std::function<grpc::Status()> call) : call_(std::move(call)) {}
-
-  void Call(int times) {
-    for (int i = 0; i < times; ++i) {
-      const auto start = SteadyClock::now();
-      const grpc::Status status = call_();
-      times_.push_back(Seconds(SteadyClock::now() - start).count() * 1e6);
-      if (!status.ok()) {
-        std::cerr << "the call failed: " << status.error_message() << "\n";
-        std::exit(1);
-      }
-    }
-  }
-  void Forget() { times_.clear(); }  // what only warmed up
-  Latency Result() {
-    std::sort(times_.begin(), times_.end());
-    return {times_[times_.size() / 2], times_[times_.size() * 99 / 100]};
-  }
-
- private:
-  std::function<grpc::Status()> call_;
-  std::vector<double> times_;
-};
-
-// Proportional set size of a process in KiB.
-double Pss(pid_t pid) {
-  std::ifstream rollup(absl::StrCat("/proc/", pid, "/smaps_rollup"));
-  for (std::string line; std::getline(rollup, line);) {
-    double kib = 0;
-    if (std::sscanf(line.c_str(), "Pss: %lf kB", &kib) == 1) return kib;
-  }
-  return 0;
-}
-
-std::vector<pid_t> Children(pid_t pid) {
-  std::vector<pid_t> children;
-  for (const auto& task :
-       std::filesystem::directory_iterator(absl::StrCat("/proc/", pid, "/task"))) {
-    std::ifstream list(task.path() / "children");
-    for (pid_t child; list >> child;) children.push_back(child);
-  }
-  return children;
+Result<std::string> MakeFolder(std::string name) {
+  if (::mkdtemp(name.data()) == nullptr) return ErrnoError(errno, name);
+  return name;
 }
 
 class Bench {
@@ -97,158 +56,163 @@ class Bench {
       : agent_binary_(std::move(agent)), floor_binary_(std::move(floor)), calls_(calls) {}
 
   Status Run() {
-    char folder[] = "/dev/shm/sy-bench-XXXXXX";  // tmpfs
-    if (::mkdtemp(folder) == nullptr) return ErrnoError(errno, folder);
-    const absl::Cleanup remove = [&folder] {
+    ASSIGN_OR_RETURN(folder_, MakeFolder("/dev/shm/sy-bench-XXXXXX"));  // tmpfs
+    ASSIGN_OR_RETURN(disk_, MakeFolder((fs::current_path() / "sy-bench-XXXXXX").string()));
+    const absl::Cleanup remove = [this] {
       std::error_code ignored;
-      std::filesystem::remove_all(folder, ignored);
+      fs::remove_all(folder_, ignored);
+      fs::remove_all(disk_, ignored);
     };
-    folder_ = folder;
-    SimNodeOptions options;
+    sim::SimNodeOptions options;
     options.dir = absl::StrCat(folder_, "/node");
-    ASSIGN_OR_RETURN(node_, SimNode::Create(options));
+    ASSIGN_OR_RETURN(node_, sim::SimNode::Create(options));
     // As an operator leaves a board in advise: the pairs are active.
     RETURN_IF_ERROR(node_->fm().SetActive({3, 4, 5, 6}));
     RETURN_IF_ERROR(
         WriteFileAtomically(Config(), node_->AgentYaml({{"http.address", "\"127.0.0.1:0\""}})));
-    for (int run = 0; run < kRuns; ++run) RETURN_IF_ERROR(OneRun());
+    const std::string instant =
+        (fs::path(agent_binary_).parent_path().parent_path() / "lib/libnvfm-instant.so.1").string();
+    const std::array<EnforceNodeOptions, 3> nodes = {
+        {{folder_ + "/e1", folder_ + "/e1-state", fs::absolute(instant)},
+         {folder_ + "/e2", disk_, fs::absolute(instant)},
+         {folder_ + "/e3", folder_ + "/e3-state", ""}}};
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      ASSIGN_OR_RETURN(enforcing_[i], EnforceNode::Create(nodes[i]));
+    }
+    for (int run = 0; run < kRuns; ++run) {
+      ASSIGN_OR_RETURN(const std::unique_ptr<Process> floor, StartFloor());
+      RETURN_IF_ERROR(Advise());
+      RETURN_IF_ERROR(Enforce());
+    }
     Report();
     return OkStatus();
   }
 
  private:
   std::string Config() const { return absl::StrCat(folder_, "/agent.yaml"); }
+  std::string FloorSocket() const { return absl::StrCat(folder_, "/floor.sock"); }
+  std::vector<std::string> Pair() const {
+    return {node_->AddressOf(1).ToString(), node_->AddressOf(3).ToString()};
+  }
 
-  Status OneRun() {
-    const std::string floor_socket = absl::StrCat(folder_, "/floor.sock");
-    auto start = SteadyClock::now();
-    ASSIGN_OR_RETURN(const std::unique_ptr<Process> floor,
-                     Process::Start({floor_binary_, floor_socket}));
+  Result<std::unique_ptr<Process>> StartFloor() {
+    const auto start = SteadyClock::now();
+    ASSIGN_OR_RETURN(std::unique_ptr<Process> floor,
+                     Process::Start({floor_binary_, FloorSocket()}));
     if (!floor->WaitForLine("listening", kPatience)) return absl::InternalError("no floor server");
-    const double floor_start = Seconds(SteadyClock::now() - start).count();
+    floor_start_.push_back(Seconds(SteadyClock::now() - start).count() * 1e3);
+    return floor;
+  }
 
-    start = SteadyClock::now();
-    ASSIGN_OR_RETURN(const std::unique_ptr<Process> agent,
-                     Process::Start({agent_binary_, "agent", "--config", Config()}));
-    const bool registered = node_->kubelet().WaitFor(
-        [this] {
-          const auto resources = node_->kubelet().Resources();
-          return !resources.empty() && resources.begin()->second.connected &&
-                 resources.begin()->second.allocatable > 0;
-        },
-        kPatience);
-    const double agent_start = Seconds(SteadyClock::now() - start).count();
-    if (!registered || !agent->WaitForLine("event=fabric_up", kPatience)) {
-      std::cerr << agent->Output() << "\n";
-      return absl::InternalError("the agent did not come up");
-    }
-    start_ratio_.push_back(agent_start / floor_start);
-    floor_start_.push_back(floor_start * 1e3);
-    agent_start_.push_back(agent_start * 1e3);
+  Status Advise() {
+    ASSIGN_OR_RETURN(const AgentProcess agent, StartAgent(agent_binary_, Config(), *node_));
+    agent_start_.push_back(agent.seconds * 1e3);
+    start_ratio_.push_back(agent_start_.back() / floor_start_.back());
+    advise_pss_.push_back(PssWithChildren(agent.process->pid()));
 
-    double pss = Pss(agent->pid());
-    for (const pid_t child : Children(agent->pid())) pss += Pss(child);
-    pss_mb_.push_back(pss * 1024 / 1e6);
-
-    const auto agent_stub = Stub(AgentSocket());
-    const auto floor_stub = Stub(floor_socket);
-    const auto allocate = [this](v1beta1::DevicePlugin::Stub& stub) {
-      grpc::ClientContext context;
-      v1beta1::AllocateRequest request;
-      auto* container = request.add_container_requests();
-      container->add_devices_ids(node_->AddressOf(1).ToString());
-      container->add_devices_ids(node_->AddressOf(3).ToString());
-      v1beta1::AllocateResponse response;
-      return stub.Allocate(&context, request, &response);
-    };
-    const auto prefer = [this](v1beta1::DevicePlugin::Stub& stub) {
-      grpc::ClientContext context;
-      v1beta1::PreferredAllocationRequest request;
-      auto* container = request.add_container_requests();
-      for (const BoardDevice& device : node_->board().devices) {
-        container->add_available_deviceids(device.address.ToString());
-      }
-      container->set_allocation_size(2);
-      v1beta1::PreferredAllocationResponse response;
-      return stub.GetPreferredAllocation(&context, request, &response);
-    };
-    Caller floor_calls([&] { return allocate(*floor_stub); });
-    Caller prefer_calls([&] { return prefer(*agent_stub); });
-    Caller allocate_calls([&] { return allocate(*agent_stub); });
+    const auto plugin = Dial(PluginSocket(*node_));
+    const auto floor = Dial(FloorSocket());
+    Caller floor_calls([&] { return Allocate(*floor, Pair()); });
+    Caller prefer_calls([&] { return Prefer(*plugin); });
+    Caller allocate_calls([&] { return Allocate(*plugin, Pair()); });
     for (int done = -kBlock; done < calls_; done += kBlock) {
       for (Caller* caller : {&floor_calls, &prefer_calls, &allocate_calls}) {
         caller->Call(kBlock);
         if (done < 0) caller->Forget();
       }
     }
-    const Latency floor_latency = floor_calls.Result();
-    const Latency prefer_latency = prefer_calls.Result();
-    const Latency allocate_latency = allocate_calls.Result();
-    floor_.push_back(floor_latency);
-    prefer_.push_back(prefer_latency);
-    allocate_.push_back(allocate_latency);
-    prefer_ratio_.push_back(prefer_latency.p50 / floor_latency.p50);
-    allocate_ratio_.push_back(allocate_latency.p50 / floor_latency.p50);
-
-    if (agent->Stop() != 0) return absl::InternalError("the agent did not stop cleanly");
+    const Latency least = floor_calls.latency();
+    floor_.push_back(least);
+    prefer_.Add(prefer_calls.latency(), least);
+    allocate_.Add(allocate_calls.latency(), least);
+    if (agent.process->Stop() != 0) return absl::InternalError("the agent did not stop cleanly");
     return OkStatus();
   }
 
-  std::string AgentSocket() const {
-    for (const auto& entry : std::filesystem::directory_iterator(node_->paths().device_plugins())) {
-      const std::string name = entry.path().filename();
-      if (name.rfind("switchyard-", 0) == 0) return entry.path();
-    }
-    return "";
+  grpc::Status Prefer(Plugin& plugin) const {
+    grpc::ClientContext context;
+    v1beta1::PreferredAllocationRequest request;
+    auto* container = request.add_container_requests();
+    for (const sim::BoardDevice& device : node_->board().devices)
+      container->add_available_deviceids(device.address.ToString());
+    container->set_allocation_size(2);
+    v1beta1::PreferredAllocationResponse response;
+    return plugin.GetPreferredAllocation(&context, request, &response);
   }
 
-  static std::unique_ptr<v1beta1::DevicePlugin::Stub> Stub(const std::string& socket) {
-    return v1beta1::DevicePlugin::NewStub(
-        grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials()));
+  Status Enforce() {
+    const auto floor = Dial(FloorSocket());
+    Caller floor_calls([&] { return Allocate(*floor, Pair()); });
+    RETURN_IF_ERROR(enforcing_[0]->Start(agent_binary_));
+    enforce_pss_.push_back(enforcing_[0]->pss());  // before others share its pages
+    RETURN_IF_ERROR(enforcing_[1]->Start(agent_binary_));
+    RETURN_IF_ERROR(enforcing_[2]->Start(agent_binary_));
+    floor_calls.Call(kEnforceBlock);
+    floor_calls.Forget();
+    for (const auto& node : enforcing_) node->WarmUp(kEnforceBlock / kRound);
+    // Dearer than the others, so fewer.
+    for (int done = 0; done < calls_ / 4; done += kEnforceBlock) {
+      floor_calls.Call(kEnforceBlock);
+      for (const auto& node : enforcing_) {
+        for (int i = 0; i < kEnforceBlock / kRound; ++i) node->Round();
+      }
+    }
+    const Latency least = floor_calls.latency();
+    enforce_floor_.push_back(least);
+    for (size_t i = 0; i < enforcing_.size(); ++i) {
+      enforce_[i].Add(enforcing_[i]->latency(), least);
+      RETURN_IF_ERROR(enforcing_[i]->Stop());
+    }
+    const double tmpfs = enforce_[0].latency.back().p50;
+    const double disk = enforce_[1].latency.back().p50;
+    fsync_share_.push_back((disk - tmpfs) / disk);
+    return OkStatus();
   }
 
-  static Latency MedianOf(const std::vector<Latency>& runs) {
-    std::vector<double> p50;
-    std::vector<double> p99;
-    for (const Latency& run : runs) {
-      p50.push_back(run.p50);
-      p99.push_back(run.p99);
-    }
-    return {Median(p50), Median(p99)};
+  static void Print(const char* what, const std::vector<Latency>& floor, const Row& row,
+                    const char* target) {
+    const Latency least = MedianOf(floor);
+    const Latency measured = MedianOf(row.latency);
+    std::printf("| %s p50 | %.0f us | %.0f us | %.2f | %s |\n", what, least.p50, measured.p50,
+                Median(row.ratio), target);
+    std::printf("| %s p99 | %.0f us | %.0f us | | |\n", what, least.p99, measured.p99);
   }
 
   void Report() const {
-    const Latency floor = MedianOf(floor_);
-    const Latency prefer = MedianOf(prefer_);
-    const Latency allocate = MedianOf(allocate_);
-    std::printf("median of %d interleaved runs, %d calls each\n", kRuns, calls_);
+    std::printf("median of %d interleaved runs, %d calls each, in enforce %d\n", kRuns, calls_,
+                calls_ / 4);
     std::printf("| what | floor | agent | ratio | target |\n| --- | --- | --- | --- | --- |\n");
-    std::printf("| GetPreferredAllocation p50 | %.0f us | %.0f us | %.2f | 1.6 |\n", floor.p50,
-                prefer.p50, Median(prefer_ratio_));
-    std::printf("| GetPreferredAllocation p99 | %.0f us | %.0f us | | |\n", floor.p99, prefer.p99);
-    std::printf("| Allocate(2) p50 | %.0f us | %.0f us | %.2f | 1.6 |\n", floor.p50, allocate.p50,
-                Median(allocate_ratio_));
-    std::printf("| Allocate(2) p99 | %.0f us | %.0f us | | |\n", floor.p99, allocate.p99);
+    Print("GetPreferredAllocation", floor_, prefer_, "1.6");
+    Print("Allocate(2)", floor_, allocate_, "1.6");
+    Print("Allocate(2), enforce, state on tmpfs", enforce_floor_, enforce_[0], "2.5");
+    Print("Allocate(2), enforce, state on disk", enforce_floor_, enforce_[1], "");
+    std::printf("| of it the disk's share, p50 | | %.0f %% | | |\n", Median(fsync_share_) * 100);
+    Print("Allocate(2), enforce, simulated Fabric Manager", enforce_floor_, enforce_[2], "");
     std::printf("| exec to listening / registered | %.1f ms | %.1f ms | %.2f | 3 |\n",
                 Median(floor_start_), Median(agent_start_), Median(start_ratio_));
     std::printf("| idle memory, agent and helper (sum of PSS) | | %.1f MB | | 14 MB |\n",
-                Median(pss_mb_));
+                Median(advise_pss_) / 1e6);
+    std::printf("| the same in enforce | | %.1f MB | | 16 MB |\n", Median(enforce_pss_) / 1e6);
     std::printf("| stripped binary | | %.1f MB | | 14 MB |\n",
-                static_cast<double>(std::filesystem::file_size(agent_binary_)) / 1e6);
+                static_cast<double>(fs::file_size(agent_binary_)) / 1e6);
   }
 
   const std::string agent_binary_;
   const std::string floor_binary_;
   const int calls_;
   std::string folder_;
-  std::unique_ptr<SimNode> node_;
-  std::vector<Latency> floor_, prefer_, allocate_;
-  std::vector<double> prefer_ratio_, allocate_ratio_, start_ratio_, floor_start_, agent_start_,
-      pss_mb_;
+  std::string disk_;
+  std::unique_ptr<sim::SimNode> node_;
+  std::array<std::unique_ptr<EnforceNode>, 3> enforcing_;
+  std::vector<Latency> floor_, enforce_floor_;
+  Row prefer_, allocate_;
+  std::array<Row, 3> enforce_;
+  std::vector<double> fsync_share_, start_ratio_, floor_start_, agent_start_, advise_pss_,
+      enforce_pss_;
 };
 
 }  // namespace
-}  // namespace switchyard::sim
+}  // namespace switchyard::bench
 
 int main(int argc, char** argv) {
   int calls = 5000;
@@ -256,7 +220,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: agent_bench AGENT FLOOR_SERVER [CALLS]\n");
     return 2;
   }
-  const switchyard::Status status = switchyard::sim::Bench(argv[1], argv[2], calls).Run();
+  const switchyard::Status status = switchyard::bench::Bench(argv[1], argv[2], calls).Run();
   if (!status.ok())
     std::fprintf(stderr, "agent_bench: %s\n", std::string(status.message()).c_str());
   return status.ok() ? 0 : 1;
