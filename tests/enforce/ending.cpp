@@ -46,7 +46,9 @@ void World::CheckNothingLeaked(const char* when) {
     if (pod.claim && pod.recorded) live = live | pod.modules();
   }
   for (const auto& [id, record] : journal_.records) {
-    if (!record.modules.Overlaps(live) && rules_.IdleMs(record.modules) > kCleanMs)
+    const std::int64_t idle =
+        std::min(rules_.IdleMs(record.modules), stage_.now() - fabric_.up_since);
+    if (!record.modules.Overlaps(live) && idle > kCleanMs)
       stage_.Break(Rule::kLeaked, when, ": tenancy ", id, " (", record.modules, ") is ",
                    tenancy::TenancyStateName(record.state), ", and nobody has it");
   }
@@ -57,12 +59,18 @@ void World::CheckNothingLeaked(const char* when) {
   }
 }
 
-// What nobody has can be had.
-void World::CheckFreeCanBeHad(int tries) {
+// What nobody has can be had; of tenancies whose pods have just gone only if `at_once`.
+void World::CheckFreeCanBeHad(int tries, bool at_once) {
+  const ModuleSet dirty = enforcer_->View().dirty;
   for (int i = 0; i < tries && !stage_.broken; ++i) {
     ModuleSet used = kubelet_.Live() | kubelet_.Used();
-    for (const auto& [id, record] : journal_.records) used = used | record.modules;
-    ModuleSet taken = kubelet_.Live() | kubelet_.Used() | enforcer_->View().dirty;
+    for (const auto& [id, record] : journal_.records) {
+      if (!at_once || record.until_released) used = used | record.modules;
+    }
+    ModuleSet taken = kubelet_.Live() | kubelet_.Used() | dirty;
+    for (const auto& [id, record] : journal_.records) {
+      if (record.until_released) taken = taken | record.modules;
+    }
     for (const FabricModel::Row& row : fabric_.rows()) {
       if (row.active && row.modules.Overlaps(used)) taken = taken | row.modules;
     }
@@ -72,7 +80,8 @@ void World::CheckFreeCanBeHad(int tries) {
           std::all_of(hardware_.gpus.begin(), hardware_.gpus.end(), [&](const Gpu& gpu) {
             return !gpu.modules.Overlaps(row.modules) || row.modules.ContainsAll(gpu.modules);
           });
-      if (whole && !row.modules.Overlaps(taken)) free.push_back(row.modules);
+      if (whole && !row.modules.Overlaps(taken) && !BesideForeign(row.modules))
+        free.push_back(row.modules);
     }
     if (free.empty()) return;
     Pod pod;
@@ -82,6 +91,37 @@ void World::CheckFreeCanBeHad(int tries) {
     const ModuleSet modules = pod.modules();
     if (!AdmitPod(std::move(pod)))
       stage_.Break(Rule::kRefusedForNothing, "modules ", modules, " are free: ", refusal_);
+  }
+}
+
+// What was found stands in the way of these, and in a tenancy that these do not touch.
+bool World::BesideForeign(ModuleSet modules) const {
+  return std::any_of(
+      fabric_.rows().begin(), fabric_.rows().end(), [&](const FabricModel::Row& row) {
+        return row.active && row.found && row.modules.Overlaps(modules) &&
+               std::any_of(journal_.records.begin(), journal_.records.end(),
+                           [&](const auto& entry) {
+                             const ModuleSet its = entry.second.modules;
+                             return its.Overlaps(row.modules) && !its.Overlaps(modules);
+                           });
+      });
+}
+
+// What the agent says of it is what is so.
+void World::CheckDirty() {
+  const tenancy::EnforceView view = enforcer_->View();
+  if (!view.fabric_up) return;
+  for (const tenancy::TenancyView& one : view.tenancies) {
+    const FabricModel::Row* row = fabric_.FindExact(one.record.modules);
+    const bool lost = one.record.state == tenancy::TenancyState::kActive &&
+                      one.record.boot == rules_.boot && row != nullptr && !row->active;
+    if (lost && !one.active && !view.dirty.ContainsAll(one.record.modules))
+      stage_.Break(Rule::kWrongWord, "tenancy ", one.record.id, " (", one.record.modules,
+                   ") has lost its partition, and the fabric is not dirty");
+    if (!lost && row != nullptr && row->active == one.active &&
+        view.dirty.ContainsAll(one.record.modules) && rules_.IdleMs(one.record.modules) > kCleanMs)
+      stage_.Break(Rule::kWrongWord, "modules ", one.record.modules,
+                   " are called dirty, and nothing was lost");
   }
 }
 
@@ -98,8 +138,9 @@ void World::End() {
   const bool up = fabric_.life == FabricModel::Life::kUp;
   if (up) {
     CheckNothingLeaked("with pods");
+    CheckDirty();
     CheckStarts();
-    CheckFreeCanBeHad(3);
+    CheckFreeCanBeHad(3, false);
   }
   if (stage_.broken) return;
 
@@ -107,6 +148,10 @@ void World::End() {
   for (Process& process : hardware_.processes) process.ends = stage_.now();
   Pass(0);
   for (Pod& pod : kubelet_.pods) Forget(pod);
+  if (up && fabric_.life == FabricModel::Life::kUp) CheckFreeCanBeHad(2, true);
+  for (Pod& pod : kubelet_.pods) {
+    if (pod.recorded) Forget(pod);
+  }
   for (int i = 0; i < kTurns + (up ? 0 : kTurns) && !stage_.broken; ++i) {
     UnprepareOwed();
     kubelet_.Bury();
@@ -122,7 +167,7 @@ void World::End() {
                  " is still blocked: ", blocked.begin()->second);
   if (const ModuleSet dirty = enforcer_->View().dirty; !dirty.empty())
     stage_.Break(Rule::kLeaked, "modules ", dirty, " are still dirty");
-  CheckFreeCanBeHad(4);
+  CheckFreeCanBeHad(4, false);
 }
 
 // A pod that was admitted and has its devices can start.

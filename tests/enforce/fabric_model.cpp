@@ -15,6 +15,8 @@ namespace nvfm = fabric::nvfm;
 
 namespace {
 
+constexpr int kLateMs = 12'999;  // of a call that still keeps its time limit
+
 std::vector<FabricModel::Row> RowsOf(const fabric::PartitionTable& board) {
   std::vector<FabricModel::Row> rows;
   for (const fabric::Partition& p : board.partitions) rows.push_back({p.id, p.modules});
@@ -90,7 +92,7 @@ Status FabricModel::NotUp(absl::string_view function) const {
     case Life::kWrongMode:
       return fabric::CallError(function, nvfm::kNotSupported, Address());
     case Life::kWaiting:
-      return fabric::CallError(function, -8, Address());
+      return fabric::CallError(function, kWaitsCode, Address());
     case Life::kUp:
       break;
   }
@@ -126,11 +128,11 @@ Result<FabricList> FabricModel::Change(int id, bool active, std::int64_t patienc
   }
   if (flaky_percent > 0 && stage_.random.Percent(flaky_percent))
     return Fail(*row, active, patience_ms);
-  if (stage_.random.Percent(40)) {
-    const std::int64_t takes = stage_.random.Between(1, 2000);
-    if (takes > patience_ms) return Hang(*row, active, patience_ms);
-    stage_.pass(takes);
-  }
+  std::int64_t takes = 0;
+  if (stage_.random.Percent(lazy_percent)) takes += stage_.random.Between(1, 2000);
+  if (stage_.random.Percent(late_percent)) takes += stage_.random.Between(kLateMs - 1000, kLateMs);
+  if (takes > patience_ms) return Hang(*row, active, patience_ms);
+  if (takes > 0) stage_.pass(takes);
   if (life == Life::kUp) Apply(Effect::kNow, *row, active);
   stage_.Point("after a change of the fabric");
   return list_;
@@ -150,6 +152,7 @@ Result<FabricList> FabricModel::Fail(Row& row, bool active, std::int64_t patienc
       return Hang(row, active, patience_ms);
     case 1:
       stage_.Tell("  fabric: says success and does nothing");
+      if (stage_.random.Percent(50)) return list_;
       return absl::UnknownError("a success that the list does not show");
     case 2:
       stage_.Tell("  fabric: fails with a fault");
@@ -194,7 +197,7 @@ Result<FabricList> FabricModel::SetActivated(std::span<const int> ids) {
       SetActive(row, sent, By::kAgent);
       if (revives) row.found = true;
     }
-    life = Life::kUp;
+    ComeUp();
     until_ = kNever;
   }
   if (dies) stage_.Die("in the middle of sending the active list");
@@ -246,12 +249,18 @@ void FabricModel::GoDown(std::int64_t down_ms) {
 
 void FabricModel::SetWrongMode(bool wrong) {
   if (life != (wrong ? Life::kUp : Life::kWrongMode)) return;
-  life = wrong ? Life::kWrongMode : Life::kUp;
+  if (!wrong) ComeUp();
+  if (wrong) life = Life::kWrongMode;
   stage_.Tell("fabric: ", wrong ? "wrong mode" : "right mode again");
 }
 
+void FabricModel::ComeUp() {
+  life = Life::kUp;
+  up_since = stage_.now();
+}
+
 void FabricModel::Heal() {
-  flaky_percent = slow_percent = 0;
+  flaky_percent = slow_percent = lazy_percent = late_percent = 0;
   SetWrongMode(false);
   if (life == Life::kDown) until_ = std::min(until_, stage_.now() + 1000);
 }
@@ -277,7 +286,7 @@ void FabricModel::Tick() {
   until_ = kNever;
   if (life == Life::kDown) {
     life = next_;
-    up_since = stage_.now();
+    if (life == Life::kUp) ComeUp();
     if (life == Life::kWaiting) until_ = stage_.now() + kWarmWindowMs;
     stage_.Tell("fabric: ", life == Life::kUp ? "up" : "waits for the active list");
   } else if (life == Life::kWaiting) {

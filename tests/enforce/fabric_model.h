@@ -18,6 +18,7 @@ namespace switchyard::enforce_sim {
 
 inline constexpr std::int64_t kFabricTimeoutMs = 15'000;
 inline constexpr std::int64_t kWarmWindowMs = 60'000;
+inline constexpr int kWaitsCode = -8;  // of a call, while the active list is waited for
 
 class FabricModel final : public fabric::FabricControl {
  public:
@@ -67,13 +68,16 @@ class FabricModel final : public fabric::FabricControl {
   void GoDown(std::int64_t down_ms);  // kNever: until Heal
   void SetWrongMode(bool wrong);
   void Heal();
+  void ComeUp();
   void Tick();
   [[nodiscard]] std::int64_t NextTick() const;
 
   Life life = Life::kUp;
-  std::int64_t up_since = 0;
-  int flaky_percent = 0;  // of changes
-  int slow_percent = 0;   // of reads that get no answer
+  std::int64_t up_since = 0;  // of kUp
+  int flaky_percent = 0;      // of changes
+  int slow_percent = 0;       // of reads that get no answer
+  int lazy_percent = 40;      // of changes that take up to two seconds
+  int late_percent = 0;       // of changes that nearly take too long
   std::uint64_t asked = 0;
   std::function<void(const Row&)> before_activate;
   std::function<void(const Row&)> before_deactivate;

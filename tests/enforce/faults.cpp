@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes wrong on a node.
 #include <algorithm>
+#include <utility>
 
 #include "tests/enforce/world.h"
 
@@ -11,7 +12,7 @@ using fabric::ModuleSet;
 void World::FabricTrouble() {
   Random& random = stage_.random;
   static constexpr int kPercents[] = {0, 0, 20, 60};
-  switch (random.Below(5)) {
+  switch (random.Below(6)) {
     case 0:
       fabric_.GoDown(random.Between(1, 60) * 1000);
       return;
@@ -20,6 +21,9 @@ void World::FabricTrouble() {
       return;
     case 2:
       fabric_.slow_percent = kPercents[random.Below(4)];
+      return;
+    case 3:
+      fabric_.late_percent = kPercents[random.Below(4)];
       return;
     default:
       fabric_.flaky_percent = kPercents[random.Below(4)];
@@ -47,6 +51,33 @@ void World::FabricRestart() {
   const bool known = enforcer_ != nullptr && Knows(enforcer_->Table().get());
   if (options_.restart_is_warm && known && random.Percent(80)) return fabric_.WarmRestart(down);
   fabric_.ColdRestart(down, random.Percent(25));
+}
+
+// Partitions that another plugin activated, and the pods that run on them; it may have given one
+// partition to two.
+void World::Predecessor() {
+  for (int i = 0; i < 2; ++i) Outsider();
+  for (const FabricModel::Row& row : fabric_.rows()) {
+    if (!row.active || stage_.random.Percent(40)) continue;
+    std::vector<Gpu> gpus;
+    for (const Gpu& gpu : hardware_.gpus) {
+      if (row.modules.ContainsAll(gpu.modules)) gpus.push_back(gpu);
+    }
+    const size_t pods = gpus.size() > 1 && stage_.random.Percent(30) ? 2 : 1;
+    for (size_t i = 0; i < pods; ++i) {
+      Pod pod;
+      pod.uid = next_uid_++;
+      pod.name = absl::StrCat("before", pod.uid);
+      ModuleSet modules;
+      for (size_t g = i; g < gpus.size(); g += pods) modules = modules | gpus[g].modules;
+      if (modules.empty()) continue;
+      pod.mains.push_back({modules, hardware_.DevicesOf(modules)});
+      pod.recorded = true;
+      stage_.Tell("pod ", pod.uid, " has ", modules, " from a predecessor");
+      hardware_.Open(pod.uid, modules, Sight::kPlain);
+      kubelet_.pods.push_back(std::move(pod));
+    }
+  }
 }
 
 // Somebody else changes the fabric by hand, which nobody should.
@@ -98,17 +129,10 @@ void World::KubeletTrouble() {
     stage_.Tell("kubelet: ", kubelet_.deaf ? "does not answer" : "answers again");
     return;
   }
-  const bool incomplete = whole_told_ && stage_.now() >= incomplete_again_;
+  // Two lists that lack a pod, the grace apart, with no whole one between them, are no fault that
+  // anybody can see.
   stage_.Tell("kubelet: restarts");
-  kubelet_.Restart(incomplete);
-  if (incomplete) Incomplete();
-}
-
-// Two such answers, the grace apart, with no whole one between them, are no fault that anybody can
-// see.
-void World::Incomplete() {
-  whole_told_ = false;
-  incomplete_again_ = stage_.now() + 4 * rules_.grace_ms;
+  kubelet_.Restart(std::exchange(whole_told_, false));
 }
 
 void World::DeviceTrouble() {
@@ -140,10 +164,7 @@ void World::Reboot() {
   stage_.Tell("the node boots", renumber ? ", its devices have other numbers" : "");
   hardware_.Reboot(renumber);
   kubelet_.Reboot();
-  if (whole_told_ && stage_.now() >= incomplete_again_ && stage_.random.Percent(80)) {
-    kubelet_.Restart(true);
-    Incomplete();
-  }
+  if (stage_.random.Percent(80)) kubelet_.Restart(std::exchange(whole_told_, false));
   ++rules_.boot.low;
   fabric_.ColdRestart(stage_.random.Between(0, 40) * 1000, stage_.random.Percent(10));
 }

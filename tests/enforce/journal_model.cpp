@@ -19,7 +19,6 @@ Status JournalModel::Do(const char* what, const Effect& effect) {
   }
   ++changes;
   effect();
-  if (on_write) on_write();
   stage_.Point("after a write");
   if (!fails) return OkStatus();
   stage_.Tell("  ", what, ": I/O error, and written all the same");
@@ -29,6 +28,7 @@ Status JournalModel::Do(const char* what, const Effect& effect) {
 Result<tenancy::Journal::Content> JournalModel::Load() {
   stage_.Point("reading the journal");
   unconfirmed.clear();
+  doubted.clear();
   Content content;
   for (const auto& [id, record] : records) content.records.push_back(record);
   content.foreign = foreign;
@@ -44,12 +44,16 @@ Status JournalModel::Write(const TenancyRecord& record) {
   const Status written = Do("writing a tenancy", [&] {
     stage_.Tell("  journal: ", record.id, " ", tenancy::TenancyStateName(record.state), " ",
                 record.modules, record.owner ? " of " : "", record.owner ? record.owner->key : "");
+    if (on_write) on_write(record);
     records[record.id] = record;
   });
   if (written.ok()) {
     unconfirmed.erase(record.id);
+    doubted.erase(record.id);
   } else if (is_new) {
     unconfirmed.insert(record.id);
+  } else {
+    doubted.insert(record.id);
   }
   return written;
 }

@@ -36,13 +36,14 @@ class JournalModel final : public tenancy::Journal {
   std::map<std::uint64_t, tenancy::TenancyRecord> records;  // durable and readable
   std::set<std::uint64_t> corrupt;
   std::set<std::uint64_t> unconfirmed;  // new, and its writer was told that it failed
+  std::set<std::uint64_t> doubted;      // changed, and its writer was told that it failed
   std::vector<fabric::ModuleSet> foreign;
   tenancy::BootId foreign_boot;
   bool draining = false;
   bool full = false;     // until somebody makes room
   int fail_percent = 0;  // of single writes
   std::function<void(std::uint64_t)> on_erase;
-  std::function<void()> on_write;
+  std::function<void(const tenancy::TenancyRecord&)> on_write;  // before it is durable
   std::uint64_t changes = 0;
 
  private:

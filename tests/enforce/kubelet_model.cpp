@@ -20,12 +20,10 @@ Result<tenancy::Assignments> KubeletModel::Read() {
   }
   tenancy::Assignments view;
   named.clear();
-  named_modules = {};
   for (const Pod& pod : pods) {
     if (!pod.recorded || pod.listed_from > stage_.now() || pod.claim || Missing(pod)) continue;
-    named.push_back(pod.uid);
     const ModuleSet modules = pod.modules();
-    named_modules = named_modules | modules;
+    named.emplace(pod.uid, modules);
     for (const Gpu& gpu : hardware_.gpus) {
       if (modules.ContainsAll(gpu.modules)) view[gpu.address] = {"pod", pod.name};
     }

@@ -6,6 +6,7 @@
 // is a pod whose devices kubelet's device manager does not know.
 
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -70,8 +71,7 @@ class KubeletModel final : public tenancy::AssignmentSource {
   std::deque<Pod> pods;  // references stay good while one is added
   bool deaf = false;     // nothing answers
   std::int64_t incomplete_until = 0;
-  std::vector<int> named;  // by the last Read: uids
-  fabric::ModuleSet named_modules;
+  std::map<int, fabric::ModuleSet> named;  // by the last Read: uids
 
  private:
   [[nodiscard]] bool Missing(const Pod& pod) const;

@@ -121,11 +121,27 @@ bool World::Allocate(Pod& pod, Container& container) {
   if (pod.claim || quiet_ || !stage_.random.Percent(4)) return true;
   stage_.Tell("  and something later in the same request fails");
   if (!acquired->begun) return false;
-  rules_.undone.insert(acquired->tenancy);
-  Ask(Cause::kUndo, pod.uid, [&](tenancy::Enforcer& enforcer) { enforcer.Undo(*acquired); });
+  Undo(pod, *acquired, container.modules);
   if (stage_.now() - began > kAllocateMs)
     stage_.Break(Rule::kSlow, "an Allocate took ", stage_.now() - began, " ms, taken back");
   return false;
+}
+
+void World::Undo(const Pod& pod, const tenancy::Acquired& acquired, ModuleSet modules) {
+  const auto well = [&] {
+    return fabric_.life == FabricModel::Life::kUp && fabric_.flaky_percent == 0 &&
+           enforcer_->FabricStatus().ok() && !journal_.full && journal_.fail_percent == 0 &&
+           !hardware_.blind && !hardware_.Held().Overlaps(modules) &&
+           std::all_of(hardware_.processes.begin(), hardware_.processes.end(),
+                       [](const Process& p) { return p.sight == Sight::kPlain; });
+  };
+  rules_.undone.insert(acquired.tenancy);
+  const bool able = well();
+  const bool lives = Ask(Cause::kUndo, pod.uid,
+                         [&](tenancy::Enforcer& enforcer) { enforcer.Undo(acquired); });
+  if (lives && able && well() && journal_.records.contains(acquired.tenancy))
+    stage_.Break(Rule::kLeaked, "tenancy ", acquired.tenancy, " (", modules,
+                 ") was taken back, and is still there");
 }
 
 bool World::AdmitPod(Pod pod) {
@@ -172,22 +188,34 @@ void World::Admit() {
   AdmitPod(std::move(pod));
 }
 
-// kubelet gives away what a pod of its own has, of which it told the agent.
+// Whether the agent can know of what this pod has of these: a claim that it remembers, kubelet told
+// it, its journal has the owner, or a process has it open and stays.
+bool World::IsKnown(const Pod& pod, ModuleSet modules) {
+  if (pod.claim) return !Unknowable().Overlaps(modules);
+  if (pod.told == incarnation_) return true;
+  const ModuleSet its = kubelet_.LiveOf(pod) & modules;
+  const Process* process = hardware_.FindOf(pod.uid);
+  if (process != nullptr && process->ends == kNever && process->holds.ContainsAll(its)) return true;
+  ModuleSet journaled;
+  for (const Container& container : pod.mains) {
+    const tenancy::TenancyRecord* record = journal_.FindExact(container.modules);
+    if (pod.recorded && record != nullptr && record->owner && record->owner->key == pod.name)
+      journaled = journaled | container.modules;
+  }
+  return journaled.ContainsAll(its);
+}
+
+// kubelet gives away what pods of its own have.
 void World::HandOutTwice() {
   if (enforcer_ == nullptr || kubelet_.pods.empty() || kubelet_.incomplete_until > stage_.now())
     return;
-  const Pod& victim = stage_.random.Of(kubelet_.pods);
-  const ModuleSet its = kubelet_.LiveOf(victim);
-  if (its.empty()) return;
-  // A process that is about to end is no proof that its pod will stay.
-  const Process* process = hardware_.FindOf(victim.uid);
-  const bool known = victim.claim || victim.told == incarnation_ ||
-                     (process != nullptr && process->ends == kNever);
-  if (!known) return;
+  const ModuleSet its = kubelet_.LiveOf(stage_.random.Of(kubelet_.pods));
   std::vector<ModuleSet> sets;
   for (const FabricModel::Row& row : fabric_.rows()) {
-    // What it has and does not hold is known by the list alone.
-    if (row.modules.Overlaps(its) && !row.modules.Overlaps(Unknowable()))
+    const bool known = std::all_of(kubelet_.pods.begin(), kubelet_.pods.end(), [&](const Pod& pod) {
+      return !kubelet_.LiveOf(pod).Overlaps(row.modules) || IsKnown(pod, row.modules);
+    });
+    if (known && row.modules.Overlaps(its) && !row.modules.Overlaps(Unknowable()))
       sets.push_back(row.modules);
   }
   if (sets.empty()) return;
@@ -195,14 +223,7 @@ void World::HandOutTwice() {
   pod.uid = next_uid_++;
   pod.name = absl::StrCat("twice", pod.uid);
   pod.mains.push_back({stage_.random.Of(sets), {}});
-  if (victim.told != incarnation_ && !victim.claim &&
-      !hardware_.HeldBy(victim.uid).ContainsAll(kubelet_.Live() & pod.mains.front().modules))
-    return;
-  for (const Pod& other : kubelet_.pods) {
-    if (kubelet_.LiveOf(other).Overlaps(pod.mains.front().modules) && other.uid != victim.uid)
-      return;
-  }
-  stage_.Tell("kubelet: hands out modules of pod ", victim.uid, " again");
+  stage_.Tell("kubelet: hands out modules ", its, " again");
   AdmitPod(std::move(pod));
 }
 
@@ -229,11 +250,14 @@ void World::Start(Pod& pod) {
     pod.readmit = false;
   } else if (pod.readmit) {
     if (enforcer_ == nullptr) return;
-    if (!Healthy().ContainsAll(pod.modules())) {
+    // For Kata nothing is healthy before it has been looked at; else kubelet may hear of it late.
+    const bool heard = kata || stage_.random.Percent(80);
+    if (heard && !Healthy().ContainsAll(pod.modules())) {
       stage_.Tell("kubelet: rejects pod ", pod.uid, " after the reboot, a device is not healthy");
       Forget(pod);
       return;
     }
+    if (heard) rules_.AfterReadmission(pod);
     pod.readmit = false;
     if (kata && pod.init.modules.empty()) {
       // Without the journal nobody can know which nodes it was given.
@@ -329,62 +353,6 @@ void World::DeletePod() {
   } else {
     pod.deleting = true;
   }
-}
-
-// ---- claims ------------------------------------------------------------------------------------
-
-void World::Prepare() {
-  if (enforcer_ == nullptr) return;
-  Random& random = stage_.random;
-  // One that is being prepared is tried again, as kubelet does, or given up.
-  for (Pod& pod : kubelet_.pods) {
-    if (!pod.claim || !pod.recorded || pod.deleting) continue;
-    if (random.Percent(30)) {
-      Allocate(pod, pod.mains.front());
-      return;
-    }
-  }
-  const ModuleSet available = Healthy() - kubelet_.Live() - kubelet_.Used();
-  static constexpr int kSizes[] = {1, 2, 2, 4};
-  const std::optional<ModuleSet> set = Choose(kSizes[random.Below(4)], available);
-  if (!set) return;
-  Pod pod;
-  pod.uid = next_uid_++;
-  pod.claim = true;
-  pod.name = absl::StrCat("c", pod.uid);
-  pod.mains.push_back({*set, {}});
-  kubelet_.pods.push_back(std::move(pod));
-  Pod& added = kubelet_.pods.back();
-  added.recorded = Allocate(added, added.mains.front());
-  added.owes = !added.recorded;
-}
-
-// kubelet tries until it succeeds.
-void World::Unprepare(Pod& pod) {
-  if (!hardware_.HeldBy(pod.uid).empty()) return;
-  Status status = absl::UnavailableError("the agent is down");
-  Ask(Cause::kGiveBack, pod.uid,
-      [&](tenancy::Enforcer& enforcer) { status = enforcer.ReleaseOwner({"claim", pod.name}); });
-  stage_.Tell("Unprepare of ", pod.name, ": ", status.ok() ? "OK" : status.message());
-  pod.owes = !status.ok();
-}
-
-void World::UnprepareOwed() {
-  for (Pod& pod : kubelet_.pods) {
-    if (pod.owes && (quiet_ || stage_.random.Percent(20))) Unprepare(pod);
-  }
-}
-
-// What a claim has that nothing tells of: the disk lost it, and no process has it open.
-ModuleSet World::Unknowable() const {
-  ModuleSet modules;
-  for (const Pod& pod : kubelet_.pods) {
-    if (!pod.claim || !pod.recorded) continue;
-    const tenancy::TenancyRecord* record = journal_.FindExact(pod.modules());
-    if (record == nullptr || !record->until_released)
-      modules = modules | (pod.modules() - hardware_.HeldBy(pod.uid));
-  }
-  return modules;
 }
 
 }  // namespace switchyard::enforce_sim

@@ -20,15 +20,17 @@ Rules::Rules(Stage& stage, Hardware& hardware, FabricModel& fabric, JournalModel
   fabric_.before_late = [this](const Row& row, bool active) { OnLate(row, active); };
   fabric_.before_list = [this](std::span<const int> ids) { OnList(ids); };
   journal_.on_erase = [this](std::uint64_t id) { OnErase(id); };
-  journal_.on_write = [this] { OnWrite(); };
+  journal_.on_write = [this](const TenancyRecord& record) { OnWrite(record); };
 }
 
 void Rules::Begin(Cause cause, int pod) {
   cause_ = cause;
   pod_ = pod;
   before_.clear();
-  for (const auto& [id, record] : journal_.records)
-    before_.emplace_hint(before_.end(), id, record.state);
+  for (const auto& [id, record] : journal_.records) {
+    // What its writer does not know of says nothing of what it began.
+    if (!journal_.doubted.contains(id)) before_.emplace_hint(before_.end(), id, record.state);
+  }
 }
 
 void Rules::Touch() {
@@ -54,11 +56,28 @@ bool Rules::Unseen(const Row& row) const {
   return believed == nullptr || believed->modules != row.modules || believed->active != row.active;
 }
 
+bool Rules::Renumbered(const Row& row) const {
+  const std::shared_ptr<const fabric::PartitionTable> table =
+      enforcer == nullptr ? nullptr : enforcer->Table();
+  const fabric::Partition* believed = table == nullptr ? nullptr : table->Find(row.id);
+  return believed == nullptr || believed->modules != row.modules;
+}
+
 bool Rules::Believed(const Row& row) const {
   const std::shared_ptr<const fabric::PartitionTable> table =
       enforcer == nullptr ? nullptr : enforcer->Table();
   const fabric::Partition* believed = table == nullptr ? nullptr : table->Find(row.id);
   return believed != nullptr && believed->active;
+}
+
+// The table has changed, and the Enforcer has not read it yet.
+bool Rules::BelievesIn(ModuleSet modules) const {
+  const std::shared_ptr<const fabric::PartitionTable> table =
+      enforcer == nullptr ? nullptr : enforcer->Table();
+  return table != nullptr && std::any_of(table->partitions.begin(), table->partitions.end(),
+                                         [modules](const fabric::Partition& p) {
+                                           return p.modules == modules && p.active;
+                                         });
 }
 
 std::string Rules::Who(ModuleSet modules) const {
@@ -75,7 +94,7 @@ std::string Rules::Who(ModuleSet modules) const {
 // ---- what is asked of the fabric ---------------------------------------------------------------
 
 void Rules::OnActivate(const Row& row) {
-  if (Unseen(row)) return fabric_.Excuse();
+  if (Renumbered(row)) return fabric_.Excuse();
   const TenancyRecord* record = journal_.FindExact(row.modules);
   if (record == nullptr || record->state != State::kActivating)
     stage_.Break(Rule::kNotJournaled, "partition ", row.id, " (", row.modules,
@@ -83,14 +102,14 @@ void Rules::OnActivate(const Row& row) {
                  record == nullptr ? "nothing" : tenancy::TenancyStateName(record->state));
   for (const Row& other : fabric_.rows()) {
     if (!other.active || other.id == row.id || !other.modules.Overlaps(row.modules)) continue;
-    if (Unseen(other) || other.found) continue;
+    if (Unseen(other)) continue;
     stage_.Break(Rule::kJoined, "partition ", row.id, " (", row.modules, ") is activated while ",
                  other.id, " (", other.modules, ") is active; ", Who(other.modules));
   }
 }
 
 void Rules::OnDeactivate(const Row& row) {
-  if (Unseen(row)) return fabric_.Excuse();
+  if (Renumbered(row)) return fabric_.Excuse();
   if (hardware_.Held().Overlaps(row.modules))
     stage_.Break(Rule::kTakenWhileHeld, "partition ", row.id, " (", row.modules,
                  ") is deactivated, modules ", hardware_.Held() & row.modules, " are held; ",
@@ -103,6 +122,11 @@ void Rules::OnDeactivate(const Row& row) {
   if (overlapped || !journal_.IsForeign(row.modules, boot))
     stage_.Break(Rule::kNotJournaled, "partition ", row.id, " (", row.modules,
                  ") is deactivated, and the journal has neither a release of it nor found it");
+  for (const Pod& pod : kubelet_.pods) {
+    if (pod.uid != pod_ && told_.contains(pod.uid) && kubelet_.LiveOf(pod).Overlaps(row.modules))
+      stage_.Break(Rule::kReleasedEarly, "partition ", row.id, " (", row.modules,
+                   ") is deactivated; ", Who(row.modules));
+  }
 }
 
 void Rules::OnLate(const Row& row, bool active) {
@@ -113,61 +137,6 @@ void Rules::OnLate(const Row& row, bool active) {
   if (active || !held) return;
   stage_.Break(Rule::kTakenWhileHeld, "partition ", row.id, " (", row.modules,
                ") is deactivated by a late call, and held; ", Who(row.modules));
-}
-
-void Rules::OnList(std::span<const int> ids) {
-  // It may have come up cold while the answer was on its way.
-  if (fabric_.life == FabricModel::Life::kUp && stage_.now() - fabric_.up_since > 5000)
-    stage_.Break(Rule::kWrongList, "an active list is sent, and Fabric Manager waits for none");
-  if (fabric_.life != FabricModel::Life::kWaiting) return;
-  // An outsider's that stands where a tenancy of ours was can't be kept beside it.
-  const auto sent_instead = [&](const Row& row) {
-    return std::any_of(journal_.records.begin(), journal_.records.end(), [&](const auto& entry) {
-      return entry.second.modules.Overlaps(row.modules);
-    });
-  };
-  const ModuleSet strays = hardware_.HeldBy(0);
-  ModuleSet sent;
-  for (const Row& row : fabric_.rows()) {
-    const bool is_sent = std::find(ids.begin(), ids.end(), row.id) != ids.end();
-    if (is_sent) {
-      if (sent.Overlaps(row.modules))
-        stage_.Break(Rule::kWrongList, "partition ", row.id, " overlaps another of the list");
-      sent = sent | row.modules;
-      // Without the journal, a pod's own set is the best that can be known.
-      const bool its = std::any_of(kubelet_.pods.begin(), kubelet_.pods.end(), [&](const Pod& pod) {
-        return pod.recorded && pod.modules() == row.modules;
-      });
-      // So is what a remembered list has, or kubelet's last one.
-      bool listed = true;
-      for (const int m : row.modules.ToVector())
-        listed = listed && free_by_pods_[static_cast<size_t>(m)] == kNever;
-      const bool remembered = listed || Believed(row);
-      const bool excused = row.was_found || its || remembered || Unseen(row);
-      const auto users =
-          std::count_if(kubelet_.pods.begin(), kubelet_.pods.end(),
-                        [&](const Pod& pod) { return kubelet_.LiveOf(pod).Overlaps(row.modules); });
-      if (!row.active && users > 1)
-        stage_.Break(Rule::kJoined, "partition ", row.id, " (", row.modules,
-                     ") is activated by the list; ", Who(row.modules));
-      if (!row.active && journal_.FindExact(row.modules) == nullptr && excused)
-        fabric_.Find(row.id)->was_found = true;  // nobody of ours will clean it up
-      if (!row.active && journal_.FindExact(row.modules) == nullptr && !excused)
-        stage_.Break(Rule::kWrongList, "partition ", row.id,
-                     " is in the list, was not active, and is "
-                     "no tenancy's");
-    } else if (row.found && (!kubelet_.Live().Overlaps(row.modules - strays) || !Believed(row))) {
-      continue;  // an outsider's, used by outsiders only, or nothing says any more that it is
-                 // active
-    } else if (row.active && hardware_.Held().Overlaps(row.modules) && !Unseen(row) &&
-               !(row.found && sent_instead(row))) {
-      stage_.Break(Rule::kWrongList, "partition ", row.id, " (", row.modules,
-                   ") is held and left out of the list; ", Who(row.modules));
-    } else if (row.active && !row.found && kubelet_.Live().Overlaps(row.modules) && !Unseen(row)) {
-      stage_.Break(Rule::kWrongList, "partition ", row.id, " (", row.modules,
-                   ") is left out of the list; ", Who(row.modules));
-    }
-  }
 }
 
 // ---- what leaves the journal -------------------------------------------------------------------
@@ -186,7 +155,10 @@ void Rules::OnRelease(const TenancyRecord& record) {
   }
   if (cause_ != Cause::kReconcile && cause_ != Cause::kRelease) return;
   const auto began = before_.find(record.id);
-  if (began == before_.end() || began->second != State::kActive || undone.contains(record.id))
+  if (began == before_.end() || undone.contains(record.id)) return;
+  // Once active: by what the journal said before this operation.
+  if (began->second != State::kActive &&
+      !(began->second == State::kActivating && record.boot.known()))
     return;
   std::int64_t agreed = 0;
   for (int m = fabric::kMinModule; m <= fabric::kMaxModule; ++m) {
@@ -214,8 +186,11 @@ void Rules::ToldOfProcesses(ModuleSet asked, ModuleSet held) {
   }
 }
 
-void Rules::ToldOfPods(ModuleSet listed, std::int64_t began) {
+void Rules::ToldOfPods(std::map<int, ModuleSet> pods, std::int64_t began) {
+  ModuleSet listed;
+  for (const auto& [uid, modules] : pods) listed = listed | modules;
   stage_.Tell("  kubelet: listed ", listed);
+  told_ = std::move(pods);
   last_list_ = began;
   for (int m = fabric::kMinModule; m <= fabric::kMaxModule; ++m) {
     std::int64_t& since = free_by_pods_[static_cast<size_t>(m)];
@@ -226,6 +201,8 @@ void Rules::ToldOfPods(ModuleSet listed, std::int64_t began) {
 void Rules::NothingTold() {
   free_by_processes_.fill(kNever);
   free_by_pods_.fill(kNever);
+  told_.clear();
+  list_read = false;
 }
 
 void Rules::OnErase(std::uint64_t id) {
@@ -233,7 +210,7 @@ void Rules::OnErase(std::uint64_t id) {
   if (found == journal_.records.end() || journal_.unconfirmed.contains(id)) return;
   const TenancyRecord& record = found->second;
   const Row* row = fabric_.FindExact(record.modules);
-  if (row != nullptr && row->active && !Unseen(*row) && !row->found)
+  if (row != nullptr && row->active && !Unseen(*row))
     stage_.Break(Rule::kForgottenEarly, "tenancy ", id, " leaves the journal, and its partition ",
                  row->id, " (", row->modules, ") is active");
   for (const FabricModel::Late& late : fabric_.late()) {
@@ -245,13 +222,35 @@ void Rules::OnErase(std::uint64_t id) {
   if (row == nullptr || !row->active) OnRelease(record);
 }
 
-void Rules::OnWrite() {
-  ModuleSet seen;
+void Rules::OnWrite(const TenancyRecord& record) {
+  for (const auto& [id, other] : journal_.records) {
+    if (id != record.id && other.modules.Overlaps(record.modules))
+      stage_.Break(Rule::kTwoTenants, "modules ", other.modules & record.modules,
+                   " are in tenancies ", id, " and ", record.id);
+  }
+  const auto before = journal_.records.find(record.id);
+  if (before == journal_.records.end()) {
+    if (record.adopted) OnAdopt(record);
+  } else if (record.state == State::kReleasing && before->second.state != State::kReleasing) {
+    OnRelease(record);
+  }
+}
+
+// One pod has all of it, by kubelet's last word.
+void Rules::OnAdopt(const TenancyRecord& record) {
+  if (cause_ != Cause::kReconcile) return;
+  for (const auto& [uid, modules] : told_) {
+    if (modules.Overlaps(record.modules) && !modules.ContainsAll(record.modules))
+      stage_.Break(Rule::kTwoTenants, "partition with modules ", record.modules,
+                   " is adopted, and pod ", uid, " has ", modules);
+  }
+}
+
+void Rules::TakeOver() {
   for (const auto& [id, record] : journal_.records) {
-    if (seen.Overlaps(record.modules))
-      stage_.Break(Rule::kTwoTenants, "modules ", seen & record.modules,
-                   " are in two tenancies, one is ", id);
-    seen = seen | record.modules;
+    Row* const row = fabric_.FindExact(record.modules);
+    if (row != nullptr && row->active && Believed(*row) && !journal_.unconfirmed.contains(id))
+      row->found = false;
   }
 }
 
@@ -286,7 +285,7 @@ void Rules::AfterGrant(const Pod& pod, ModuleSet modules, const tenancy::Acquire
   }
   for (const Process& process : hardware_.processes) {
     // A claim's own request again is answered as before, whoever else is in the way of its VM.
-    if (process.pod == pod.uid || (pod.claim && process.pod == 0) ||
+    if (process.pod == pod.uid || (pod.claim && process.pod == 0 && !acquired.begun) ||
         !process.holds.Overlaps(modules))
       continue;
     stage_.Break(Rule::kTwoTenants, "modules ", modules, " are granted to pod ", pod.uid,
@@ -302,9 +301,7 @@ void Rules::AfterGrant(const Pod& pod, ModuleSet modules, const tenancy::Acquire
                      : tenancy::TenancyStateName(record->second.state));
   }
   const Row* row = fabric_.FindExact(modules);
-  const bool another_table =
-      row == nullptr && enforcer->Table()->Find(acquired.partition) != nullptr;
-  if (row == nullptr ? !another_table : !row->active && !Unseen(*row))
+  if (row == nullptr ? !BelievesIn(modules) : !row->active && !Unseen(*row))
     stage_.Break(Rule::kNotGranted, "modules ", modules, " are granted, and ",
                  row == nullptr ? "no partition" : "their partition is not active");
   for (const Row& other : fabric_.rows()) {
@@ -321,6 +318,19 @@ void Rules::AfterGrant(const Pod& pod, ModuleSet modules, const tenancy::Acquire
   }
 }
 
+void Rules::AfterReadmission(const Pod& pod) {
+  for (const Container& container : pod.mains) {
+    const TenancyRecord* record = journal_.FindExact(container.modules);
+    if (record == nullptr) continue;
+    for (const tenancy::TenancyDevice& then : record->devices) {
+      const Gpu* gpu = hardware_.Find(then.address);
+      if (gpu == nullptr || !gpu->present || SameNodes(then, hardware_.NodesOf(*gpu))) continue;
+      stage_.Break(Rule::kWrongDevice, "pod ", pod.uid, " is admitted again with ",
+                   then.address.ToString(), ", which has other nodes than when it was granted");
+    }
+  }
+}
+
 void Rules::AfterStart(const Pod& pod, const Container& container) {
   for (const tenancy::TenancyDevice& then : container.granted) {
     const Gpu* gpu = hardware_.Find(then.address);
@@ -334,24 +344,14 @@ void Rules::AfterStart(const Pod& pod, const Container& container) {
   for (const auto& [id, record] : journal_.records) {
     if (!record.modules.ContainsAll(container.modules)) continue;
     const Row* row = fabric_.FindExact(record.modules);
-    if (row == nullptr) break;
-    if (row->active || Unseen(*row)) return;
-    break;
-  }
-  // The table may have changed behind the Enforcer's back.
-  const auto table = enforcer == nullptr ? nullptr : enforcer->Table();
-  if (table != nullptr) {
-    for (const fabric::Partition& p : table->partitions) {
-      const Row* row = fabric_.Find(p.id);
-      if (p.modules.ContainsAll(container.modules) && (row == nullptr || row->modules != p.modules))
-        return;
-    }
+    if (row == nullptr ? BelievesIn(record.modules) : row->active || Unseen(*row)) return;
   }
   stage_.Break(Rule::kWrongDevice, "pod ", pod.uid, " may start with modules ", container.modules,
                ", which are in no active partition of one tenancy");
 }
 
 void Rules::Always() {
+  TakeOver();
   for (const Row& row : fabric_.rows()) {
     if (!row.active || row.found) continue;
     for (const Pod& pod : kubelet_.pods) {
@@ -360,6 +360,9 @@ void Rules::Always() {
       const bool its = std::any_of(pod.mains.begin(), pod.mains.end(),
                                    [&](const Container& c) { return c.modules == row.modules; }) ||
                        pod.init.modules == row.modules;
+      // One that was found may be a part of what the pod has.
+      const TenancyRecord* record = journal_.FindExact(row.modules);
+      if (record != nullptr && record->adopted && pod.modules().ContainsAll(row.modules)) continue;
       if (!its)
         stage_.Break(Rule::kJoined, "partition ", row.id, " (", row.modules,
                      ") is active, and not pod ", pod.uid, "'s, which has ", live);

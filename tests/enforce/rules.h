@@ -39,7 +39,7 @@ class Rules {
 
   // What was told to the Enforcer: processes (those of `asked` that may be held), kubelet's list.
   void ToldOfProcesses(fabric::ModuleSet asked, fabric::ModuleSet held);
-  void ToldOfPods(fabric::ModuleSet listed, std::int64_t began);
+  void ToldOfPods(std::map<int, fabric::ModuleSet> pods, std::int64_t began);
   void NothingTold();  // a new agent
 
   // Before an operation of the Enforcer; `pod`: for whom (uid), 0: nobody.
@@ -49,6 +49,8 @@ class Rules {
   // How long nobody has had any of these.
   [[nodiscard]] std::int64_t IdleMs(fabric::ModuleSet modules) const;
   void AfterGrant(const Pod& pod, fabric::ModuleSet modules, const tenancy::Acquired& acquired);
+  // After a reboot kubelet found all devices of the pod healthy.
+  void AfterReadmission(const Pod& pod);
   void AfterStart(const Pod& pod, const Container& container);
   void Always();
   // The disk lost what was known of these; whatever is active of them is nobody's.
@@ -61,21 +63,35 @@ class Rules {
   tenancy::Enforcer* enforcer = nullptr;  // null: the agent is down
   tenancy::BootId boot;
   std::int64_t grace_ms = 60'000;
+  bool answer_waits = false;       // the answer that is delivered says that a list is waited for
+  bool list_read = false;          // by this agent
   std::set<std::uint64_t> undone;  // tenancies of requests that were refused later
 
  private:
   using Row = FabricModel::Row;
+  using TenancyRecord = tenancy::TenancyRecord;
   void OnActivate(const Row& row);
   void OnDeactivate(const Row& row);
   void OnLate(const Row& row, bool active);
+  // ---- rules_list.cpp
   void OnList(std::span<const int> ids);
+  void LeftOut(const Row& row, fabric::ModuleSet sent);
+  void Revived(const Row& row);
+  // ----
   void OnErase(std::uint64_t id);
-  void OnWrite();
+  void OnWrite(const tenancy::TenancyRecord& record);
+  void OnAdopt(const tenancy::TenancyRecord& record);
+  // Active ones that were found and have a tenancy by now are ours to clean up.
+  void TakeOver();
   void OnRelease(const tenancy::TenancyRecord& record);
   // Somebody else changed it, and the Enforcer has not read that yet.
   [[nodiscard]] bool Unseen(const Row& row) const;
+  // The Enforcer takes its id for another set's.
+  [[nodiscard]] bool Renumbered(const Row& row) const;
   // The Enforcer takes it for active.
   [[nodiscard]] bool Believed(const Row& row) const;
+  // The same of a set that need not be in the table any more.
+  [[nodiscard]] bool BelievesIn(fabric::ModuleSet modules) const;
   [[nodiscard]] std::string Who(fabric::ModuleSet modules) const;
 
   Stage& stage_;
@@ -91,6 +107,7 @@ class Rules {
   std::array<std::int64_t, fabric::kMaxModule + 1> free_by_processes_{};
   std::array<std::int64_t, fabric::kMaxModule + 1> free_by_pods_{};
   std::int64_t last_list_ = 0;
+  std::map<int, fabric::ModuleSet> told_;  // by the last listing: whose pods have what
 };
 
 }  // namespace switchyard::enforce_sim

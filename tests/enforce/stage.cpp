@@ -33,6 +33,8 @@ const char* RuleName(Rule rule) {
       return "refused for nothing";
     case Rule::kPlanActed:
       return "dry run acted";
+    case Rule::kWrongWord:
+      return "wrong word";
   }
   return "unknown";
 }

@@ -40,6 +40,7 @@ enum class Rule : std::uint8_t {
   kLeaked,             // something of ours stays that nobody has
   kRefusedForNothing,  // free GPUs can't be had
   kPlanActed,          // a dry run changed something
+  kWrongWord,          // the agent says what is not so
 };
 [[nodiscard]] const char* RuleName(Rule rule);
 

@@ -10,6 +10,12 @@ namespace switchyard::enforce_sim {
 
 using fabric::ModuleSet;
 
+namespace {
+
+constexpr std::int64_t kAnswerKeepsMs = 20'000;
+
+}  // namespace
+
 const std::vector<BoardOfRun>& Boards() {
   static const std::vector<BoardOfRun>* const boards = [] {
     auto* made = new std::vector<BoardOfRun>;
@@ -77,10 +83,7 @@ void World::MakeNode() {
     }
   }
   map_ = std::make_shared<const fabric::ModuleMap>(fabric::ModuleMap::Join(input));
-  // What a predecessor left.
-  if (random.Percent(25)) {
-    for (int i = 0; i < 2; ++i) Outsider();
-  }
+  if (random.Percent(25)) Predecessor();
   stage_.Tell("board ", board_.name, options_.restart_is_warm ? ", warm" : ", cold",
               options_.reactivate_at_start ? ", Kata" : "");
   StartAgent();
@@ -150,11 +153,15 @@ void World::Deliver() {
   if (list_) {
     const PendingList pending = *std::move(list_);
     list_.reset();
-    if (stage_.now() - pending.read > 5000) return;  // nobody holds an answer back for so long
+    // As long as another request may hold the Enforcer, and no longer.
+    if (stage_.now() - pending.read > kAnswerKeepsMs) return;
     Ask(Cause::kObserving, 0, [&](tenancy::Enforcer& enforcer) {
       if (pending.list.ok()) remembered_ = *pending.list;
+      rules_.answer_waits = fabric::FabricCodeOf(pending.list.status()) == kWaitsCode;
       enforcer.ObserveFabric(pending.list, pending.generation);
+      rules_.list_read = rules_.list_read || enforcer.FabricStatus().ok();
     });
+    rules_.answer_waits = false;
   }
   if (view_) {
     PendingView pending = *std::move(view_);
@@ -164,11 +171,12 @@ void World::Deliver() {
         const tenancy::TenancyRecord* record = journal_.FindExact(pod.modules());
         if (record == nullptr || !record->owner || record->owner->key != pod.name) pod.told = 0;
       }
-      for (const int uid : pending.named) {
+      for (const auto& [uid, modules] : pending.named) {
         if (Pod* pod = kubelet_.FindByUid(uid)) pod->told = incarnation_;
       }
-      whole_told_ = whole_told_ || pending.whole;
-      rules_.ToldOfPods(pending.modules, absl::ToInt64Milliseconds(pending.began));
+      whole_told_ =
+          whole_told_ || absl::ToInt64Milliseconds(pending.began) >= kubelet_.incomplete_until;
+      rules_.ToldOfPods(std::move(pending.named), absl::ToInt64Milliseconds(pending.began));
       enforcer.ObserveAssignments(std::move(pending.view), pending.began);
     });
   }
@@ -189,9 +197,7 @@ void World::List() {
   Ask(Cause::kObserving, 0, [&](tenancy::Enforcer& /*enforcer*/) {
     const absl::Duration began = stage_.clock.Monotonic();
     Result<tenancy::Assignments> view = kubelet_.Read();
-    if (view.ok())
-      view_ = {*std::move(view), began, kubelet_.named, kubelet_.named_modules,
-               stage_.now() >= kubelet_.incomplete_until};
+    if (view.ok()) view_ = {*std::move(view), began, kubelet_.named};
   });
   if (!profile_.delays || stage_.random.Percent(70)) Deliver();
 }

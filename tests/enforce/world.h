@@ -56,9 +56,7 @@ class World {
   struct PendingView {
     tenancy::Assignments view;
     absl::Duration began;
-    std::vector<int> named;
-    fabric::ModuleSet modules;
-    bool whole = false;
+    std::map<int, fabric::ModuleSet> named;
   };
   struct PendingList {
     Result<fabric::FabricList> list;
@@ -86,29 +84,33 @@ class World {
   // ---- pods.cpp
   void Admit();
   void HandOutTwice();
+  [[nodiscard]] bool IsKnown(const Pod& pod, fabric::ModuleSet modules);
+  [[nodiscard]] fabric::ModuleSet Healthy();
   std::optional<fabric::ModuleSet> Choose(int size, fabric::ModuleSet available);
   bool Allocate(Pod& pod, Container& container);
+  void Undo(const Pod& pod, const tenancy::Acquired& acquired, fabric::ModuleSet modules);
   bool AdmitPod(Pod pod);
   void StartContainer();
   void Start(Pod& pod);
   void EndProcess();
   void DeletePod();
   void Forget(Pod& pod);
+
+  // ---- claims.cpp
   void Prepare();
   void Unprepare(Pod& pod);
   void UnprepareOwed();
   [[nodiscard]] fabric::ModuleSet Unknowable() const;
-  [[nodiscard]] fabric::ModuleSet Healthy();
 
   // ---- faults.cpp
   void FabricTrouble();
   void FabricRestart();
   [[nodiscard]] bool Knows(const fabric::PartitionTable* table) const;
+  void Predecessor();
   void Outsider();
   void JournalTrouble();
   void LoseJournal();
   void KubeletTrouble();
-  void Incomplete();
   void DeviceTrouble();
   void StrayProcess();
   void Reboot();
@@ -119,7 +121,9 @@ class World {
   void EndFaults();
   void CheckNothingLeaked(const char* when);
   void CheckStarts();
-  void CheckFreeCanBeHad(int tries);
+  void CheckFreeCanBeHad(int tries, bool at_once);
+  [[nodiscard]] bool BesideForeign(fabric::ModuleSet modules) const;
+  void CheckDirty();
 
   Stage stage_;
   const BoardOfRun& board_;
@@ -141,10 +145,9 @@ class World {
   int operation_ = 0;
   int grants_ = 0;
   int crashes_ = 0;
-  bool whole_told_ = true;             // since kubelet last knew only some of its pods
-  bool quiet_ = false;                 // nothing goes wrong any more
-  std::int64_t incomplete_again_ = 0;  // kubelet's lists, not before
-  std::string refusal_;                // of the last Allocate
+  bool whole_told_ = true;  // since kubelet last knew only some of its pods
+  bool quiet_ = false;      // nothing goes wrong any more
+  std::string refusal_;     // of the last Allocate
 };
 
 template <typename Call>
