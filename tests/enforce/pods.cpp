@@ -137,8 +137,8 @@ void World::Undo(const Pod& pod, const tenancy::Acquired& acquired, ModuleSet mo
   };
   rules_.undone.insert(acquired.tenancy);
   const bool able = well();
-  const bool lives = Ask(Cause::kUndo, pod.uid,
-                         [&](tenancy::Enforcer& enforcer) { enforcer.Undo(acquired); });
+  const bool lives =
+      Ask(Cause::kUndo, pod.uid, [&](tenancy::Enforcer& enforcer) { enforcer.Undo(acquired); });
   if (lives && able && well() && journal_.records.contains(acquired.tenancy))
     stage_.Break(Rule::kLeaked, "tenancy ", acquired.tenancy, " (", modules,
                  ") was taken back, and is still there");
