@@ -22,10 +22,10 @@ struct Weight {
   int percent;
 };
 constexpr Weight kDuring[] = {
-    {During::kAnyTime, 20},   {During::kActivateLost, 4}, {During::kDeactivateLost, 4},
-    {During::kChangeLate, 6}, {During::kListed, 2},       {During::kPreStart, 4},
-    {During::kWarm, 2},       {During::kCold, 1},         {During::kOutage, 1},
-    {During::kKubelet, 2},
+    {During::kAnyTime, 12},   {During::kActivateLost, 3}, {During::kDeactivateLost, 4},
+    {During::kChangeLate, 6}, {During::kChangeSlow, 4},   {During::kListed, 2},
+    {During::kPreStart, 4},   {During::kWarm, 2},         {During::kCold, 1},
+    {During::kOutage, 1},     {During::kKubelet, 2},
 };
 
 During Draw(enforce_sim::Random& random) {
@@ -49,6 +49,10 @@ FabricManagerFaults FaultsOf(During what, enforce_sim::Random& random) {
       break;
     case During::kChangeLate:
       faults.late_changes = true;
+      break;
+    case During::kChangeSlow:
+      // Longer than a start; less than fabric.timeout, after which it may not happen any more.
+      faults.change_time = absl::Milliseconds(random.Between(200, 400));
       break;
     case During::kListed:
       faults.hang = Hang::kList;
@@ -116,9 +120,7 @@ void Run::Allocation() {
     if (what != During::kNothing) return;
     ++story_.tally.refused_undisturbed;
     // Mostly since an outcome is not known yet: without a pause there would be little else to see.
-    if (random_.Percent(75)) {
-      for (int i = 0; i < 7; ++i) AwaitProbe();
-    }
+    for (int i = 0; i < 7; ++i) AwaitProbe();
     return;
   }
   ++story_.tally.admitted;
@@ -165,6 +167,9 @@ void Run::Disturb(During what, const Admission& admission) {
       return;
     case During::kChangeLate:
       if (AwaitHeldCall(admission)) Kill("a change was asked for, and is done afterwards");
+      return;
+    case During::kChangeSlow:
+      if (AwaitActivateCall(admission)) Kill("activate was asked for, and takes its time");
       return;
     case During::kListed:
       if (AwaitActivateCall(admission) && AwaitHeldCall(admission))

@@ -31,6 +31,7 @@ enum class During : std::uint8_t {
   kActivateLost,    // Fabric Manager has been asked to activate, and does not do it
   kDeactivateLost,  // the same of what is in the way
   kChangeLate,      // it has been asked for a change, and does it after the agent's death
+  kChangeSlow,      // ..., and does it once the next agent runs
   kListed,          // asked for the list after a change
   kPreStart,        // asked by kubelet whether the container may start
   // Restarts, at a random time as well:
