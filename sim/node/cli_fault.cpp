@@ -185,8 +185,15 @@ void AddFaultCommands(CLI::App& app, CommandLine& line) {
   auto* map = fault->add_subcommand("map", "The module map file");
   map->footer(kMapExamples);
   AddFaults(*map->fallthrough(), kMapFaults, nullptr, line);
-  fault->add_subcommand("reboot", "The node restarts: group and vfio numbers change")
-      ->callback([&line] { line.Ask({{"command", "reboot"}}); });
+  auto* reboot =
+      fault->add_subcommand("reboot", "The node restarts: group and vfio numbers change");
+  auto same = std::make_shared<bool>(false);
+  reboot->fallthrough()->add_flag("--same-numbers", *same, "They stay as they are");
+  reboot->callback([same, &line] {
+    Json request = {{"command", "reboot"}};
+    if (*same) request["sameNumbers"] = true;
+    line.Ask(request);
+  });
   fault->fallthrough();
   AddClock(app, line);
 }

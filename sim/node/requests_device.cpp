@@ -99,11 +99,15 @@ Result<Json> LetGo(SimNode& node, const Json& request) {
   return Done(absl::StrCat("nobody has ", address.ToString(), " open; ended: ", count));
 }
 
-Result<Json> Reboot(SimNode& node, const Json&) {
-  RETURN_IF_ERROR(node.Reboot());
-  return Done(
-      "the node was restarted: groups and vfio numbers have changed, no partition is active; "
-      "restart the agent, then `switchyard-sim pod readmit NAME` admits a pod again");
+Result<Json> Reboot(SimNode& node, const Json& request) {
+  const bool renumber = !request.contains("sameNumbers");
+  RETURN_IF_ERROR(node.Reboot(renumber));
+  return Done(absl::StrCat(
+      "the node was restarted: ",
+      renumber ? "groups and vfio numbers have changed, "
+               : "groups and vfio numbers are as before, ",
+      "no partition is active; restart the agent, then `switchyard-sim pod readmit NAME` admits a "
+      "pod again"));
 }
 
 RequestHandler Map(ModuleMapFile what, const char* done) {

@@ -93,10 +93,11 @@ class SimNode {
   [[nodiscard]] Result<pid_t> Hold(const PciAddress& address, const HolderSpec& spec = {});
   [[nodiscard]] Result<int> EndHolders(const PciAddress& address);  // how many there were
 
-  // The node restarts: another boot id, groups and vfio numbers change, Fabric Manager comes up
-  // with no active partition, every container is dead, kubelet starts with its checkpoint. Pods
-  // wait for Kubelet::ReadmitPod; restart the agent before it.
-  [[nodiscard]] Status Reboot();
+  // The node restarts: another boot id, Fabric Manager comes up with no active partition, every
+  // container is dead, kubelet starts with its checkpoint; groups and vfio numbers change if
+  // `renumber`, as after a change of the hardware or the kernel. Pods wait for Kubelet::ReadmitPod;
+  // restart the agent before it.
+  [[nodiscard]] Status Reboot(bool renumber = true);
 
   // kInvalidArgument for a negative time, kFailedPrecondition if the options brought a clock.
   [[nodiscard]] Status AdvanceClock(absl::Duration by);

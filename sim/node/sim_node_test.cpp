@@ -114,6 +114,20 @@ TEST_F(SimNodeTest, ARebootChangesNumbersAndForgetsWhatWasActive) {
   EXPECT_TRUE(std::filesystem::exists(node_->paths().device_plugins() + "/kubelet.sock"));
 }
 
+TEST_F(SimNodeTest, ARebootMayKeepTheNumbers) {
+  Make();
+  ASSERT_EQ(node_->fm().SetActive({3}), OkStatus());
+  const std::vector<FunctionState> before = node_->sysfs().functions();
+  ASSERT_EQ(node_->Reboot(/*renumber=*/false), OkStatus());
+  const std::vector<FunctionState> after = node_->sysfs().functions();
+  ASSERT_EQ(before.size(), after.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(before[i].group, after[i].group);
+    EXPECT_EQ(before[i].vfio, after[i].vfio);
+  }
+  EXPECT_TRUE(node_->fm().active().empty());
+}
+
 TEST_F(SimNodeTest, EachBootHasAnIdOfItsOwn) {
   Make();
   const std::string path = node_->paths().host_root() + "/proc/sys/kernel/random/boot_id";
