@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"switchyard/tests/cluster/lab"
 )
 
@@ -20,23 +22,27 @@ import (
 // against the partition table, and no GPU is in two pods: not in kubelet's word, and not in what the
 // containers see.
 func TestManyPodsComeAndGo(t *testing.T) {
-	total := 200
-	if os.Getenv("CI") == "true" {
-		total = 60
-	}
-	seed := seedOf(t)
-	t.Logf("%d pods, CLUSTER_SEED=%d (kubelet's own choices are not repeated by it)", total, seed)
-	r := newChurn(t, seed)
-	for steps := 0; r.created < total; steps++ {
-		r.step(total)
-		if t.Failed() {
-			t.Fatalf("in step %d, after %d pods", steps, r.created)
-		}
-	}
+	r := newChurn(t, jsonLog)
+	r.run(podsOf(t, 200, 60), func() {})
 	t.Logf("%d pods, %d of them on a partition", r.created, r.onPartition)
 	if r.onPartition < r.created/2 {
 		t.Error("most pods are on no partition: there was none for them, or it was not found")
 	}
+}
+
+// podsOf is the number of pods: fewer in CI, or CLUSTER_PODS.
+func podsOf(t *testing.T, all, inCI int) int {
+	if text := os.Getenv("CLUSTER_PODS"); text != "" {
+		count, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("CLUSTER_PODS: %v", err)
+		}
+		return count
+	}
+	if os.Getenv("CI") == "true" {
+		return inCI
+	}
+	return all
 }
 
 func seedOf(t *testing.T) uint64 {
@@ -55,10 +61,15 @@ type churn struct {
 	t           *testing.T
 	c           *lab.Cluster
 	random      *rand.Rand
+	build       func(resource string, count int64) corev1.Container
 	now         *placement
 	live        map[string]livePod
+	rejected    map[string]string // of the present step, with kubelet's message
+	ended       map[string][]string
 	created     int
 	onPartition int
+
+	refusedAsHeld int
 }
 
 type livePod struct {
@@ -67,12 +78,28 @@ type livePod struct {
 	view    lab.View
 }
 
-func newChurn(t *testing.T, seed uint64) *churn {
-	c := lab.Start(t, lab.Options{AgentConfig: jsonLog})
+func newChurn(t *testing.T, config map[string]string) *churn {
+	seed := seedOf(t)
+	t.Logf("CLUSTER_SEED=%d (kubelet's own choices are not repeated by it)", seed)
+	c := lab.Start(t, lab.Options{AgentConfig: config})
 	c.WaitAllocatable(h100, 8)
 	return &churn{
 		t: t, c: c, random: rand.New(rand.NewPCG(seed, 0)), now: newPlacement(c.Board()),
-		live: map[string]livePod{},
+		build: func(resource string, count int64) corev1.Container {
+			return lab.Container("vm", resource, count)
+		},
+		live: map[string]livePod{}, rejected: map[string]string{}, ended: map[string][]string{},
+	}
+}
+
+// run makes this many pods, and calls `after` behind each step.
+func (r *churn) run(total int, after func()) {
+	for steps := 0; r.created < total; steps++ {
+		r.step(total)
+		after()
+		if r.t.Failed() {
+			r.t.Fatalf("in step %d, after %d pods", steps, r.created)
+		}
 	}
 }
 
@@ -81,14 +108,16 @@ func (r *churn) step(total int) {
 	mark := r.c.Agent.Log().Mark()
 	deleted := r.deleteSome()
 	created := r.createSome(total)
+	clear(r.rejected)
 	for _, name := range slices.Sorted(maps.Keys(created)) {
-		r.c.WaitRunning(name)
-		r.live[name] = livePod{created[name], r.c.Devices(name)["vm"], r.c.View(name, "vm")}
+		if pod := admittedOrRejected(r.c, name); pod.Status.Phase == corev1.PodFailed {
+			r.rejected[name] = pod.Status.Message
+		} else {
+			r.live[name] = livePod{created[name], r.c.Devices(name)["vm"], r.c.View(name, "vm")}
+		}
 	}
-	for _, name := range deleted {
-		r.c.DeletePod(name)
-	}
-	r.place(eventsSince(r.t, r.c, mark, "preferred", "allocate"), created)
+	deletePods(r.c, slices.Concat(deleted, slices.Collect(maps.Keys(r.rejected)))...)
+	r.place(eventsSince(r.t, r.c, mark, "preferred", "allocate", "allocate_failed"), created)
 	r.expectNothingShared(deleted)
 }
 
@@ -98,6 +127,7 @@ func (r *churn) deleteSome() (names []string) {
 			names = append(names, name)
 			r.c.BeginDelete(name)
 			r.now.remove(name)
+			r.ended[name] = r.live[name].devices
 			delete(r.live, name)
 		}
 	}
@@ -117,7 +147,7 @@ func (r *churn) createSome(total int) map[string]int {
 		name := fmt.Sprintf("pod%d-of%d", r.created, size)
 		r.created++
 		sizes[name] = size
-		r.c.CreatePod(lab.Pod(name, lab.Container("vm", h100, int64(size))))
+		r.c.CreatePod(lab.Pod(name, r.build(h100, int64(size))))
 	}
 	return sizes
 }
@@ -130,6 +160,10 @@ func (r *churn) place(events []event, created map[string]int) {
 	}
 	for i := 0; i < len(events); i += 2 {
 		asked, given := events[i], events[i+1]
+		if given["event"] == "allocate_failed" {
+			r.placeRejected(asked, given, created)
+			continue
+		}
 		addresses := slices.Sorted(slices.Values(given.list("pci")))
 		name := r.podWith(addresses, created)
 		if name == "" {
@@ -142,6 +176,34 @@ func (r *churn) place(events []event, created map[string]int) {
 		}
 		delete(created, name)
 	}
+}
+
+// placeRejected: the agent may refuse a set only in enforce, and only for want of a partition, or because
+// a process of a pod that has gone still has a GPU of it.
+func (r *churn) placeRejected(asked, given event, created map[string]int) {
+	size := len(given.list("ids"))
+	for name, message := range r.rejected {
+		if created[name] != size {
+			continue
+		}
+		r.expectOffer(name, asked)
+		delete(r.rejected, name)
+		delete(created, name)
+		if strings.Contains(message, "are still held open") {
+			r.refusedAsHeld++
+			r.t.Logf("pod %s was refused: %s", name, message)
+			return
+		}
+		if could, possible := partitionIn(r.now.board, r.now.free(), size); possible {
+			r.t.Errorf("pod %s was refused, and partition %d (modules %v) was free: %s", name, could.ID,
+				could.Modules, message)
+		}
+		if !strings.Contains(message, "are no partition") {
+			r.t.Errorf("pod %s was refused: %s", name, message)
+		}
+		return
+	}
+	r.t.Errorf("refused %v: no new pod of that size was: %s", given.list("ids"), given["msg"])
 }
 
 func (r *churn) podWith(addresses []string, among map[string]int) string {

@@ -16,12 +16,23 @@ import (
 )
 
 // The scenarios of tests/data/kubelet-scenarios.json on a real kubelet; tests/node/scenarios_test.cpp
-// does the same ones on the simulated kubelet. One cluster for all that share kubelet's configuration.
+// does the same ones on the simulated kubelet. One cluster for all that share kubelet's configuration,
+// and for both modes.
+//
+// In enforce every container's GPUs must be an active partition besides.
 func TestKubeletScenarios(t *testing.T) { runScenarios(t, "") }
 
 func TestKubeletScenariosOfBestEffort(t *testing.T)     { runScenarios(t, "best-effort") }
 func TestKubeletScenariosOfRestricted(t *testing.T)     { runScenarios(t, "restricted") }
 func TestKubeletScenariosOfSingleNumaNode(t *testing.T) { runScenarios(t, "single-numa-node") }
+
+// Sets of GPUs that are no partition, which enforce refuses; kubelet's word on a pod that the agent has
+// not forgotten; and what has nothing to do with GPUs.
+var adviseOnly = []string{
+	"ThreeGpusAreNoPartition", "WhatAnInitContainerHadStaysThePods", "BestEffortTakesThemAnyway",
+	"WithoutItsCheckpointKubeletKnowsNoDevices", "AGpuThatVanishesIsNoLongerAllocatable",
+	"TheEndOfAnOldPluginLeavesTheNewOne", "ASocketNameIsGoodForOneRegistration",
+}
 
 func runScenarios(t *testing.T, policy string) {
 	file := mustReadScenarios(t)
@@ -31,31 +42,45 @@ func runScenarios(t *testing.T, policy string) {
 	}
 	c := lab.Start(t, options)
 	c.WaitAllocatable(h100, 8)
-	for _, s := range file.Scenarios {
-		if s.TopologyPolicy != policy {
-			continue
-		}
-		clean := false
-		t.Run(s.Name, func(t *testing.T) {
-			run := &scenarioRun{t: t, c: c, pods: map[string]bool{}, plugins: map[string]*scripted{},
-				views: map[string][]string{}}
-			for i, one := range s.Steps {
-				run.where = s.Name + ": steps[" + strconv.Itoa(i) + "]: " + one.Do
-				run.do(one)
+	mode := advise
+	for _, next := range []string{advise, enforce} {
+		for _, s := range file.Scenarios {
+			if s.TopologyPolicy != policy || next == enforce && slices.Contains(adviseOnly, s.Name) {
+				continue
 			}
-			run.where = "after it"
-			run.cleanUp()
-			clean = true
-		})
-		if !clean {
-			return // what it left would only confuse the others
+			if mode != next {
+				useMode(c, next)
+				mode = next
+			}
+			if !runScenario(t, c, mode, s) {
+				return // what it left would only confuse the others
+			}
 		}
 	}
+}
+
+// runScenario returns false if the scenario left something behind.
+func runScenario(t *testing.T, c *lab.Cluster, mode string, s scenario) (clean bool) {
+	clean = true // also where -test.run leaves it out
+	t.Run(mode+"/"+s.Name, func(t *testing.T) {
+		clean = false
+		run := &scenarioRun{t: t, c: c, mode: mode, pods: map[string]bool{},
+			plugins: map[string]*scripted{}, views: map[string][]string{}}
+		for i, one := range s.Steps {
+			run.where = s.Name + ": steps[" + strconv.Itoa(i) + "]: " + one.Do
+			run.do(one)
+		}
+		run.where = "after it"
+		run.cleanUp()
+		clean = true
+	})
+	return clean
 }
 
 type scenarioRun struct {
 	t     *testing.T
 	c     *lab.Cluster
+	mode  string
 	where string
 
 	pods    map[string]bool // those that were created and not deleted; true: admitted
@@ -79,6 +104,9 @@ func (r *scenarioRun) do(s step) {
 		c.WaitRunning(s.Pod)
 		r.pods[s.Pod] = true
 		r.look(s.Pod)
+		if r.mode == enforce {
+			expectActive(r.t, c, s.Pod)
+		}
 	case "expect-refused":
 		pod := c.WaitPod(s.Pod, "fail", func(pod *corev1.Pod) bool { return finished(pod) || runsNow(pod) })
 		if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != s.Reason ||
@@ -97,9 +125,12 @@ func (r *scenarioRun) do(s step) {
 	case "expect-node":
 		r.expectNode(s)
 	case "expect-calls":
-		for name, want := range map[string]int{"preferred": s.Preferred, "allocate": s.Allocate} {
-			if got := eventsSince(r.t, c, r.mark, name); len(got) != want {
-				r.errorf("%s: %d calls, want %d: %v", name, len(got), want, got)
+		for _, call := range []struct {
+			want   int
+			events []string
+		}{{s.Preferred, []string{"preferred"}}, {s.Allocate, []string{"allocate", "allocate_failed"}}} {
+			if got := eventsSince(r.t, c, r.mark, call.events...); len(got) != call.want {
+				r.errorf("%d calls, want %d %s: %v", len(got), call.want, call.events[0], got)
 			}
 		}
 	case "delete-pod":
