@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace switchyard::sim {
 namespace {
@@ -34,6 +35,11 @@ std::set<int> Placement::Free() const {
   return free;
 }
 
+std::set<int> Placement::ModulesOf(char pod) const {
+  const auto found = pods_.find(pod);
+  return found == pods_.end() ? std::set<int>{} : found->second;
+}
+
 std::optional<char> Placement::HolderOf(int module) const {
   for (const auto& [pod, modules] : pods_) {
     if (modules.contains(module)) return pod;
@@ -58,6 +64,13 @@ std::optional<int> Placement::PartitionOf(const std::set<int>& modules) const {
     if (Members(partition) == modules) return partition.id;
   }
   return std::nullopt;
+}
+
+std::string Placement::Describe(const std::set<int>& modules) const {
+  if (modules.empty()) return "not placed";
+  const std::optional<int> partition = PartitionOf(modules);
+  return absl::StrCat("modules ", absl::StrJoin(modules, ","), " = ",
+                      partition ? absl::StrCat("partition ", *partition) : "no partition");
 }
 
 std::string Placement::Picture() const {

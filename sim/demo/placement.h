@@ -21,12 +21,16 @@ class Placement {
   void Remove(char pod) { pods_.erase(pod); }
 
   [[nodiscard]] std::set<int> Free() const;
+  [[nodiscard]] std::set<int> ModulesOf(char pod) const;
   // The pod that holds the module.
   [[nodiscard]] std::optional<char> HolderOf(int module) const;
   // A partition of that size with no member held, lowest id.
   [[nodiscard]] std::optional<int> FreePartition(int size) const;
   // The partition that is exactly this set.
   [[nodiscard]] std::optional<int> PartitionOf(const std::set<int>& modules) const;
+
+  // "modules 1,3 = partition 3", "modules 1,2 = no partition", "not placed".
+  [[nodiscard]] std::string Describe(const std::set<int>& modules) const;
 
   // "[1a 3a] [2. 4.] | [5b 7.] [6. 8.]": members of a pair side by side, pairs of a quad too.
   [[nodiscard]] std::string Picture() const;

@@ -37,6 +37,14 @@ TEST(Placement, OnlyTheExactSetIsAPartition) {
   EXPECT_EQ(placement.PartitionOf({}), std::nullopt);
 }
 
+TEST(Placement, SaysInWordsWhatAPodGot) {
+  const Board board = Quad();
+  const Placement placement(board);
+  EXPECT_EQ(placement.Describe({3, 1}), "modules 1,3 = partition 3");
+  EXPECT_EQ(placement.Describe({1, 2}), "modules 1,2 = no partition");
+  EXPECT_EQ(placement.Describe({}), "not placed");
+}
+
 TEST(Placement, ThePictureKeepsPairsTogether) {
   const Board board = Quad();
   Placement placement(board);

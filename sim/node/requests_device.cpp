@@ -101,7 +101,7 @@ Result<Json> LetGo(SimNode& node, const Json& request) {
 
 Result<Json> Reboot(SimNode& node, const Json& request) {
   const bool renumber = !request.contains("sameNumbers");
-  RETURN_IF_ERROR(node.Reboot(renumber));
+  RETURN_IF_ERROR(node.Reboot(renumber ? RebootNumbers::kOthers : RebootNumbers::kSame));
   return Done(absl::StrCat(
       "the node was restarted: ",
       renumber ? "groups and vfio numbers have changed, "

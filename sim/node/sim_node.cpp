@@ -186,12 +186,12 @@ Result<pid_t> SimNode::Hold(const PciAddress& address, const HolderSpec& spec) {
 
 Result<int> SimNode::EndHolders(const PciAddress& address) { return processes_->Release(address); }
 
-Status SimNode::Reboot(bool renumber) {
+Status SimNode::Reboot(RebootNumbers numbers) {
   if (has_kubelet()) kubelet_->Stop();
   RETURN_IF_ERROR(WriteBootId());
   if (has_fm()) fm_->Stop();
   if (has_sysfs()) RETURN_IF_ERROR(processes_->ReleaseAll());
-  if (has_sysfs() && renumber) RETURN_IF_ERROR(sysfs_->Renumber());
+  if (has_sysfs() && numbers == RebootNumbers::kOthers) RETURN_IF_ERROR(sysfs_->Renumber());
   if (has_fm()) {
     RETURN_IF_ERROR(fm_->SetActive({}));
     RETURN_IF_ERROR(fm_->Start());

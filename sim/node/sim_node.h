@@ -55,6 +55,10 @@ struct SimNodeOptions {
 
 enum class ModuleMapFile { kGood, kMissing, kMalformed };
 
+// IOMMU groups and vfio numbers after a reboot: another device's, or, as where nothing was changed
+// in between, those of before.
+enum class RebootNumbers { kOthers, kSame };
+
 class SimNode {
  public:
   // All is there and listening when it returns. The folder's root/ must not hold a tree yet.
@@ -94,10 +98,10 @@ class SimNode {
   [[nodiscard]] Result<int> EndHolders(const PciAddress& address);  // how many there were
 
   // The node restarts: another boot id, Fabric Manager comes up with no active partition, every
-  // container is dead, kubelet starts with its checkpoint; groups and vfio numbers change if
-  // `renumber`, as after a change of the hardware or the kernel. Pods wait for Kubelet::ReadmitPod;
-  // restart the agent before it.
-  [[nodiscard]] Status Reboot(bool renumber = true);
+  // container is dead, kubelet starts with its checkpoint; groups and vfio numbers change, as
+  // after a change of the hardware or the kernel, unless `numbers` says otherwise. Pods wait for
+  // Kubelet::ReadmitPod; restart the agent before it.
+  [[nodiscard]] Status Reboot(RebootNumbers numbers = RebootNumbers::kOthers);
 
   // kInvalidArgument for a negative time, kFailedPrecondition if the options brought a clock.
   [[nodiscard]] Status AdvanceClock(absl::Duration by);

@@ -118,7 +118,7 @@ TEST_F(SimNodeTest, ARebootMayKeepTheNumbers) {
   Make();
   ASSERT_EQ(node_->fm().SetActive({3}), OkStatus());
   const std::vector<FunctionState> before = node_->sysfs().functions();
-  ASSERT_EQ(node_->Reboot(/*renumber=*/false), OkStatus());
+  ASSERT_EQ(node_->Reboot(RebootNumbers::kSame), OkStatus());
   const std::vector<FunctionState> after = node_->sysfs().functions();
   ASSERT_EQ(before.size(), after.size());
   for (size_t i = 0; i < before.size(); ++i) {
