@@ -191,7 +191,7 @@ TEST_F(CatalogueTest, APodsDeviceIsFoundUnderAFormerName) {
   const std::string id = before.resources[0].devices[0].id;
   EXPECT_EQ(before.FindDevice("nvidia.com/gpu", id), nullptr);
   NamingOptions naming;
-  for (const std::string name : {"gpu", "card"}) {
+  for (const char* name : {"gpu", "card"}) {
     naming.names = {{0x2330, name}};
     contract_ = MakeKubevirtContract(naming, TestPciIds(), tenancy::FabricMode::kAdvise).value();
     Restart();
@@ -199,7 +199,7 @@ TEST_F(CatalogueTest, APodsDeviceIsFoundUnderAFormerName) {
   }
   Restart();  // and over restarts
   const Offer& offer = Update({{.address = "0000:19:00.0", .group = 1}});
-  for (const std::string name :
+  for (const std::string& name :
        {std::string(kH100), std::string("nvidia.com/gpu"), std::string("nvidia.com/card")}) {
     const OfferedDevice* device = offer.FindDevice(name, id);
     ASSERT_NE(device, nullptr) << name;

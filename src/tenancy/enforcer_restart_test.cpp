@@ -224,7 +224,6 @@ TEST_F(EnforcerRebootTest, OtherNodesAreUnhealthyUntilTheTenancyHasGone) {
   EXPECT_THAT(fabric_.calls, IsEmpty());
   const auto blocked = enforcer_->Blocked();
   EXPECT_THAT(blocked.at(At(1)), HasSubstr("other device nodes"));
-  EXPECT_EQ(blocked.size(), 1u);
   EXPECT_THAT(std::string(enforcer_->PreStart(std::vector{DeviceAt(1), DeviceAt(3)}).message()),
               HasSubstr("other device nodes"));
   options_.reactivate_at_start = false;
