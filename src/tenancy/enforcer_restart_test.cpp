@@ -239,9 +239,12 @@ TEST_F(EnforcerRebootTest, OtherNodesAreUnhealthyUntilTheTenancyHasGone) {
 TEST_F(EnforcerRebootTest, WhoeverHasItsFormerNodeIsUnhealthyToo) {
   journal_.records.begin()->second.devices[0].iommu_group = DeviceAt(5).iommu_group;
   Start();
+  EXPECT_EQ(enforcer_->Blocked().size(), 1u) << "PreStart refuses its pod";
+  options_.reactivate_at_start = true;
+  Start();
   const auto blocked = enforcer_->Blocked();
   EXPECT_THAT(blocked.at(At(5)), HasSubstr(At(1).ToString() + " had when tenancy"));
-  EXPECT_EQ(blocked.size(), 2u);
+  EXPECT_EQ(blocked.size(), 3u) << "with the tenancy's two";
 }
 
 TEST_F(EnforcerRestartTest, ADrainOutlivesTheAgent) {

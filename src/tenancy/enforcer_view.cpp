@@ -58,8 +58,11 @@ BlockedDevices Enforcer::Impl::Blocked() {
     for (const TenancyDevice& then : record.devices) {
       const Board::Device* now = board_.Find(then.address);
       const bool renamed = now == nullptr || !SameNodes(then, now->nodes);
+      // Where PreStartContainer comes too late to see it.
+      const bool opened_unseen = renamed && options_.reactivate_at_start;
       for (const Board::Device& other : board_.devices) {
-        if (!renamed || other.address == then.address || !HasNamesOf(other.nodes, then)) continue;
+        if (!opened_unseen || other.address == then.address || !HasNamesOf(other.nodes, then))
+          continue;
         blocked.emplace(other.address,
                         absl::StrCat("it has the device node that ", then.address.ToString(),
                                      " had when tenancy ", record.id,
