@@ -10,10 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
 
 	"switchyard/tests/cluster/lab"
 )
@@ -86,12 +88,43 @@ func TestNothingIsLeftOfAKilledTest(t *testing.T) {
 	for exists(dir) { // removed last
 		<-watcher.Events
 	}
+	awaitEndOf(t, filepath.Base(dir)) // of the keeper, which has removed it
 	for _, line := range machine(t) {
 		// Somebody else's cluster may have come up meanwhile.
 		others := strings.Contains(line, prefix) && !strings.Contains(line, filepath.Base(dir))
 		if !others && !slices.Contains(before, line) {
 			t.Errorf("left behind: %s", line)
 		}
+	}
+}
+
+// awaitEndOf returns when no process names `cluster` any more, or after ten seconds for each.
+func awaitEndOf(t *testing.T, cluster string) {
+	t.Helper()
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range commands {
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), cluster) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		process, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue // it has ended
+		}
+		end := []unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}
+		for {
+			if _, err := unix.Poll(end, 10_000); err != unix.EINTR {
+				break
+			}
+		}
+		unix.Close(process)
 	}
 }
 
