@@ -120,6 +120,7 @@ class Enforcer::Impl {
   // ---- enforcer_reconcile.cpp ------------------------------------------------------------------
   ReconcileInput MakeInput(const Held& held, fabric::ModuleSet looked) const;
   void CarryOut(const Decision& decision, fabric::ModuleSet free);
+  [[nodiscard]] bool IsOutdated(const Decision& decision) const;
   void Adopt(const Decision& decision);
   void ReportOnce(const Decision& decision);
   void DropUsedLost(const Held& held, fabric::ModuleSet looked);

@@ -74,7 +74,10 @@ void Enforcer::Impl::Reconcile() {
     }
     ModuleSet free = looked - held.modules;
     // Changes take seconds; what was seen before them is not what is.
-    if (generation != generation_) free = {};
+    if (generation != generation_) {
+      free = {};
+      if (IsOutdated(decision)) continue;
+    }
     CarryOut(decision, free);
   }
   (void)SaveForeign();  // reported there
@@ -91,6 +94,16 @@ void Enforcer::Impl::Reconcile() {
     Tell("fabric_clean", Severity::kInfo, "no lost partition is in use any more", nullptr);
   }
   was_dirty_ = !dirty.empty();
+}
+
+// A change of this pass brought a list that says otherwise of its partition: decided again.
+bool Enforcer::Impl::IsOutdated(const Decision& decision) const {
+  const TenancyRecord* record = ledger_.Find(decision.tenancy);
+  if (record == nullptr && decision.partition == nullptr) return false;
+  const fabric::Partition* now =
+      FindExact(*table_, record != nullptr ? record->modules : decision.partition->modules);
+  const bool was_active = decision.partition != nullptr && decision.partition->active;
+  return was_active != (now != nullptr && now->active);
 }
 
 void Enforcer::Impl::TrackForeign(const Decisions& decisions) {
