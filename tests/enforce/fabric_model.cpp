@@ -71,6 +71,7 @@ void FabricModel::SetActive(Row& row, bool active, By by) {
   if (row.active == active) return;
   row.active = active;
   row.changed_by = by;
+  row.told = false;
   if (!active) row.was_found = row.found;
   row.found = active && by == By::kOutsider;
   list_.partitions[static_cast<size_t>(&row - rows_.data())].active = active;
@@ -99,6 +100,11 @@ Status FabricModel::NotUp(absl::string_view function) const {
   return OkStatus();
 }
 
+FabricList FabricModel::Tell() {
+  for (Row& row : rows_) row.told = true;
+  return list_;
+}
+
 Result<FabricList> FabricModel::ReadPartitions() {
   stage_.Point("reading the partitions");
   if (slow_percent > 0 && stage_.random.Percent(slow_percent)) {
@@ -107,7 +113,7 @@ Result<FabricList> FabricModel::ReadPartitions() {
     return absl::DeadlineExceededError("no answer");
   }
   RETURN_IF_ERROR(NotUp(fabric::kListFunction));
-  return list_;
+  return Tell();
 }
 
 Result<FabricList> FabricModel::Change(int id, bool active, std::int64_t patience_ms) {
@@ -135,7 +141,7 @@ Result<FabricList> FabricModel::Change(int id, bool active, std::int64_t patienc
   if (takes > 0) stage_.pass(takes);
   if (life == Life::kUp) Apply(Effect::kNow, *row, active);
   stage_.Point("after a change of the fabric");
-  return list_;
+  return Tell();
 }
 
 Result<FabricList> FabricModel::Hang(Row& row, bool active, std::int64_t patience_ms) {
@@ -152,7 +158,7 @@ Result<FabricList> FabricModel::Fail(Row& row, bool active, std::int64_t patienc
       return Hang(row, active, patience_ms);
     case 1:
       stage_.Tell("  fabric: says success and does nothing");
-      if (stage_.random.Percent(50)) return list_;
+      if (stage_.random.Percent(50)) return Tell();
       return absl::UnknownError("a success that the list does not show");
     case 2:
       stage_.Tell("  fabric: fails with a fault");
@@ -207,7 +213,7 @@ Result<FabricList> FabricModel::SetActivated(std::span<const int> ids) {
     return absl::DeadlineExceededError("no answer in time");
   }
   stage_.Point("after the active list");
-  return list_;
+  return Tell();
 }
 
 // ---- its life ----------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ class FabricModel final : public fabric::FabricControl {
     // Active and not ours to clean up: an outsider's, or forgotten with the disk.
     bool found = false;
     bool was_found = false;  // when it was last active
+    bool told = false;       // in a list that was given since its last change
   };
   struct Late {
     std::int64_t at = 0;
@@ -85,6 +86,7 @@ class FabricModel final : public fabric::FabricControl {
   std::function<void(std::span<const int>)> before_list;
 
  private:
+  fabric::FabricList Tell();
   enum class Effect : std::uint8_t { kNone, kNow, kLate };
   // `patience_ms`: until the caller gives up.
   Result<fabric::FabricList> Change(int id, bool active, std::int64_t patience_ms);

@@ -103,7 +103,8 @@ bool World::Allocate(Pod& pod, Container& container) {
       rules_.undone.insert(r->first);
     const tenancy::TenancyRecord* record = journal_.FindExact(container.modules);
     const FabricModel::Row* row = fabric_.FindExact(container.modules);
-    if (record != nullptr && (journal_.changes != changes || row == nullptr || !row->active))
+    if (record != nullptr &&
+        (journal_.changes != changes || row == nullptr || !row->active || rules_.Unseen(*row)))
       rules_.undone.insert(record->id);
   }
   if (!lives) return false;

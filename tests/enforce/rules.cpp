@@ -249,7 +249,8 @@ void Rules::OnAdopt(const TenancyRecord& record) {
 void Rules::TakeOver() {
   for (const auto& [id, record] : journal_.records) {
     Row* const row = fabric_.FindExact(record.modules);
-    if (row != nullptr && row->active && Believed(*row) && !journal_.unconfirmed.contains(id))
+    if (row != nullptr && row->active && row->told && Believed(*row) &&
+        !journal_.unconfirmed.contains(id))
       row->found = false;
   }
 }

@@ -67,6 +67,9 @@ class Rules {
   bool list_read = false;          // by this agent
   std::set<std::uint64_t> undone;  // tenancies of requests that were refused later
 
+  // Somebody else changed it, and the Enforcer has not read that yet.
+  [[nodiscard]] bool Unseen(const FabricModel::Row& row) const;
+
  private:
   using Row = FabricModel::Row;
   using TenancyRecord = tenancy::TenancyRecord;
@@ -84,8 +87,6 @@ class Rules {
   // Active ones that were found and have a tenancy by now are ours to clean up.
   void TakeOver();
   void OnRelease(const tenancy::TenancyRecord& record);
-  // Somebody else changed it, and the Enforcer has not read that yet.
-  [[nodiscard]] bool Unseen(const Row& row) const;
   // The Enforcer takes its id for another set's.
   [[nodiscard]] bool Renumbered(const Row& row) const;
   // The Enforcer takes it for active.
