@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views that were read before something changed, and arrive after it.
+#include <gtest/gtest.h>
+
+#include "tenancy/testing/enforcer_fixture.h"
+
+namespace switchyard::tenancy {
+namespace {
+
+class EnforcerOldNewsTest : public testing::EnforcerFixture {
+ protected:
+  EnforcerOldNewsTest() { Start(); }
+};
+
+TEST_F(EnforcerOldNewsTest, AListFromBeforeOurOwnChangeIsNoNews) {
+  const std::uint64_t generation = enforcer_->FabricGeneration();
+  const auto before = fabric_.ReadPartitions();
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  enforcer_->ObserveFabric(before, generation);
+  EXPECT_TRUE(enforcer_->Table()->Find(3)->active);
+  EXPECT_TRUE(enforcer_->View().dirty.empty());
+}
+
+TEST_F(EnforcerOldNewsTest, AViewFromBeforeTheGrantTeachesNoOwner) {
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  Assign({1, 3}, "default/a");
+  Turn();
+  const Assignments before = *source_.answer;
+  const absl::Duration started = clock_.Monotonic();
+  Unassign({1, 3});
+  clock_.Advance(absl::Seconds(1));
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  enforcer_->ObserveAssignments(before, started);
+  EXPECT_FALSE(enforcer_->View().tenancies.at(0).record.owner.has_value());
+}
+
+}  // namespace
+}  // namespace switchyard::tenancy
