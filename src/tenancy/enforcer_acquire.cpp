@@ -218,6 +218,7 @@ Result<Acquired> Enforcer::Impl::GrantAgain(const TenancyRequest& request, std::
   record.devices = request.devices;
   if (partition->active) {
     record.state = TenancyState::kActive;
+    record.lost = false;
     record.boot = options_.boot;
     record.partition = partition->id;
     if (unsaved || record != before) RETURN_IF_ERROR(Save(record));

@@ -141,6 +141,7 @@ Result<int> Enforcer::Impl::Establish(TenancyRecord record) {
   watch.unused_since.reset();
   watch.granted_at = parts_.clock->Monotonic();
   record.state = State::kActive;
+  record.lost = false;
   record.boot = options_.boot;
   if (const Status saved = Save(record); !saved.ok()) {
     // Seen active, and not written: nobody is given what a reboot would forget.

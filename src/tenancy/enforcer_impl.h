@@ -123,6 +123,7 @@ class Enforcer::Impl {
   [[nodiscard]] bool IsOutdated(const Decision& decision) const;
   void Adopt(const Decision& decision);
   void ReportOnce(const Decision& decision);
+  void RememberLost(TenancyRecord record);
   void DropUsedLost(const Held& held, fabric::ModuleSet looked);
   // Since when an active partition of nobody has had no user by both views.
   void TrackForeign(const Decisions& decisions);

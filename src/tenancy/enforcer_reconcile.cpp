@@ -126,10 +126,14 @@ void Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
     case Act::kKeep:
       return;
     case Act::kReport:
-      return ReportOnce(decision);
+      ReportOnce(decision);
+      if ((decision.why == Why::kLost || decision.why == Why::kVanished) && record != nullptr)
+        RememberLost(*record);
+      return;
     case Act::kConfirm: {
       TenancyRecord confirmed = *record;
       confirmed.state = TenancyState::kActive;
+      confirmed.lost = false;
       confirmed.boot = options_.boot;
       confirmed.partition = decision.partition->id;
       WatchOf(decision.tenancy).uncertain_since.reset();
@@ -164,6 +168,13 @@ void Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
     case Act::kAdopt:
       return Adopt(decision);
   }
+}
+
+// The next agent must not tell a Fabric Manager that restarts warm that it is active.
+void Enforcer::Impl::RememberLost(TenancyRecord record) {
+  if (record.lost || record.state != TenancyState::kActive || record.boot != options_.boot) return;
+  record.lost = true;
+  (void)Save(std::move(record));  // reported there, and decided again
 }
 
 void Enforcer::Impl::Adopt(const Decision& decision) {

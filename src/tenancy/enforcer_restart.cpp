@@ -20,8 +20,10 @@ class Sending {
  public:
   explicit Sending(const fabric::PartitionTable* table) : table_(table) {}
 
+  // Nothing of these is sent.
+  void LeaveOut(ModuleSet modules) { left_out_ = left_out_ | modules; }
   void Add(ModuleSet modules, std::optional<int> id) {
-    if (modules.Overlaps(sent_)) return;
+    if (modules.Overlaps(sent_ | left_out_)) return;
     const Partition* partition = table_ == nullptr ? nullptr : FindExact(*table_, modules);
     // An id from an older table may be another set's by now.
     if (table_ != nullptr && partition == nullptr) return;
@@ -39,6 +41,7 @@ class Sending {
  private:
   const fabric::PartitionTable* const table_;
   ModuleSet sent_;
+  ModuleSet left_out_;
   std::vector<int> ids_;
 };
 
@@ -60,7 +63,7 @@ std::vector<int> Enforcer::Impl::ActiveToSend(bool& certain) {
   // Fabric Manager had done it, and can be activated again; named it would be active in either
   // case, and without NVLink in one of them.
   for (const TenancyRecord& r : ledger_.records()) {
-    if (r.boot != options_.boot) continue;
+    if (r.boot != options_.boot || r.lost) continue;
     if ((r.state == State::kActive && !(list_read_ && KnownInactive(r))) ||
         (r.state == State::kReleasing && !KnownInactive(r))) {
       sending.Add(r.modules, r.partition);
@@ -79,6 +82,10 @@ std::vector<int> Enforcer::Impl::ActiveToSend(bool& certain) {
   // What was active when this process last read the list is among them.
   if (list_read_) return sending.Take();
 
+  // A remembered list may be older than the loss that a former agent saw.
+  for (const TenancyRecord& r : ledger_.records()) {
+    if (r.lost && r.boot == options_.boot) sending.LeaveOut(r.modules);
+  }
   // It began while Fabric Manager was waiting: what is in use may be missing in the journal, which
   // knows nothing if it was lost, and not all if it could not be written.
   const bool lost = journal_lost_ || (ledger_.records().empty() && foreign_.empty());

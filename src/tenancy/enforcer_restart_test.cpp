@@ -106,6 +106,30 @@ TEST_F(EnforcerWarmTest, WhatWasLostIsNotSent) {
   EXPECT_THAT(SentAfterWarmRestart(), ElementsAre(4));
 }
 
+TEST_F(EnforcerWarmTest, WhatAFormerAgentSawLostIsNotSent) {
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  ASSERT_TRUE(Acquire({2, 4}).ok());
+  Assign({1, 2, 3, 4}, "default/a");
+  Hold({1, 3, 2, 4});
+  const fabric::FabricList before = fabric_.list;
+  fabric_.SetActive(3, false);  // a cold restart, after which the other was activated again
+  Turn();
+  Start();
+  enforcer_->ObserveRememberedList(before);
+  EXPECT_THAT(SentAfterWarmRestart(), ElementsAre(4));
+}
+
+TEST_F(EnforcerWarmTest, WhatWasLostAndActivatedAgainIsSent) {
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  Assign({1, 3}, "default/a");
+  fabric_.SetActive(3, false);
+  Turn();
+  fabric_.SetActive(3, true);  // by the operator
+  Turn();
+  Start();
+  EXPECT_THAT(SentAfterWarmRestart(), ElementsAre(3));
+}
+
 TEST_F(EnforcerRestartTest, ANodeWithoutTenanciesSendsAnEmptyList) {
   options_.restart_is_warm = true;
   Start();

@@ -126,7 +126,7 @@ Decision OfActive(const ReconcileInput& in, const TenancyRecord& record, const W
                   const Use& use, Decision d) {
   if (d.partition == nullptr) return EndOr(in, watch, d, Act::kReport, Why::kVanished);
   if (d.partition->active) {
-    if (record.boot != in.boot) return With(d, Act::kConfirm, Why::kActive);
+    if (record.boot != in.boot || record.lost) return With(d, Act::kConfirm, Why::kActive);
     if (watch.abandoned && use.free() && !use.listed())
       return With(d, Act::kRelease, Why::kAbandoned);
     const Act keep = use.orphaned() ? Act::kReport : Act::kKeep;

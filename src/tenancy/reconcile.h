@@ -54,7 +54,7 @@ struct ReconcileInput {
 
 enum class Act : std::uint8_t {
   kKeep,
-  kConfirm,     // activating or of a former boot, and active: write it down
+  kConfirm,     // activating, lost or of a former boot, and active: write it down
   kRelease,     // deactivate, then forget
   kForget,      // nothing of it is active: erase the record
   kReactivate,  // of a former boot, wanted before its consumer starts

@@ -75,6 +75,7 @@ struct TenancyRecord {
   // has it.
   bool until_released = false;
   bool adopted = false;  // found active, not activated by us
+  bool lost = false;     // active in `boot`, and then seen inactive without having been asked for
   int partition = 0;     // Fabric Manager's id when it was last asked
   fabric::ModuleSet modules;
   std::vector<TenancyDevice> devices;

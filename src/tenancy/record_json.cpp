@@ -142,6 +142,7 @@ std::string FormatRecord(const TenancyRecord& record) {
               {"changed", TimeText(record.changed)}};
   if (record.owner) out["owner"] = {{"kind", record.owner->kind}, {"key", record.owner->key}};
   if (record.boot.known()) out["boot"] = record.boot.ToString();
+  if (record.lost) out["lost"] = true;
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -158,7 +159,7 @@ Result<TenancyRecord> ParseRecord(absl::string_view text, absl::string_view name
                    JsonObject::Make(value, name, "",
                                     {"version", "id", "state", "untilReleased", "adopted",
                                      "partition", "modules", "devices", "begun", "changed"},
-                                    {"owner", "boot"}));
+                                    {"owner", "boot", "lost"}));
   RETURN_IF_ERROR(object.Integer("version", 1, kRecordVersion).status());
   TenancyRecord record;
   ASSIGN_OR_RETURN(const std::int64_t id,
@@ -191,6 +192,9 @@ Result<TenancyRecord> ParseRecord(absl::string_view text, absl::string_view name
     Result<BootId> parsed = BootId::Parse(boot);
     if (!parsed.ok()) return object.Bad("boot", parsed.status().message());
     record.boot = *parsed;
+  }
+  if (object.Has("lost")) {
+    ASSIGN_OR_RETURN(record.lost, object.Bool("lost"));
   }
   ASSIGN_OR_RETURN(record.begun, Time(object, "begun"));
   ASSIGN_OR_RETURN(record.changed, Time(object, "changed"));

@@ -24,6 +24,7 @@ TenancyRecord Full() {
   record.owner = Owner{"pod", "default/a \"quoted\""};
   record.until_released = true;
   record.adopted = true;
+  record.lost = true;
   record.partition = 3;
   record.modules = {1, 3};
   record.devices = {testing::DeviceAt(1), testing::DeviceAt(3)};

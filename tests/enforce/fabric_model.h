@@ -31,8 +31,9 @@ class FabricModel final : public fabric::FabricControl {
     By changed_by = By::kOutsider;  // its last change
     // Active and not ours to clean up: an outsider's, or forgotten with the disk.
     bool found = false;
-    bool was_found = false;  // when it was last active
-    bool told = false;       // in a list that was given since its last change
+    bool was_found = false;   // when it was last active
+    bool told = false;        // in a list that was given since its last change
+    bool known_lost = false;  // inactive, and an agent wrote down that it was lost
   };
   struct Late {
     std::int64_t at = 0;

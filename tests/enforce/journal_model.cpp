@@ -11,8 +11,9 @@ using tenancy::TenancyRecord;
 template <typename Effect>
 Status JournalModel::Do(const char* what, const Effect& effect) {
   stage_.Point(what);
+  const bool fails = !full && fail_percent > 0 && stage_.random.Percent(fail_percent);
+  if (full || fails) ++failures;
   if (full) return absl::ResourceExhaustedError("no space left on device");
-  const bool fails = fail_percent > 0 && stage_.random.Percent(fail_percent);
   if (fails && stage_.random.Percent(60)) {
     stage_.Tell("  ", what, ": I/O error, nothing written");
     return absl::DataLossError("I/O error");

@@ -45,6 +45,7 @@ class JournalModel final : public tenancy::Journal {
   std::function<void(std::uint64_t)> on_erase;
   std::function<void(const tenancy::TenancyRecord&)> on_write;  // before it is durable
   std::uint64_t changes = 0;
+  std::uint64_t failures = 0;  // told to the writer
 
  private:
   // What a write meets: an error before or after it took effect, or the agent's end.

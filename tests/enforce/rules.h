@@ -53,6 +53,10 @@ class Rules {
   void AfterReadmission(const Pod& pod);
   void AfterStart(const Pod& pod, const Container& container);
   void Always();
+  // Of tenancies that the Enforcer has seen lost before a pass of its reconciler, and after a pass
+  // in which everything could be written.
+  [[nodiscard]] fabric::ModuleSet SeenLost() const;
+  void WroteLost(fabric::ModuleSet modules);
   // The disk lost what was known of these; whatever is active of them is nobody's.
   void Orphan(fabric::ModuleSet modules);
   // The operator takes these from whoever does not hold them.

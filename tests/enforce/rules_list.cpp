@@ -31,6 +31,27 @@ void Rules::OnList(std::span<const int> ids) {
   }
 }
 
+ModuleSet Rules::SeenLost() const {
+  ModuleSet lost;
+  if (!list_read || enforcer == nullptr || !enforcer->FabricStatus().ok() ||
+      !enforcer->JournalStatus().ok())
+    return lost;
+  for (const auto& [id, record] : journal_.records) {
+    if (record.state != State::kActive || record.boot != boot) continue;
+    const Row* row = fabric_.FindExact(record.modules);
+    if (row != nullptr && !row->active && !BelievesIn(row->modules)) lost = lost | row->modules;
+  }
+  return lost;
+}
+
+void Rules::WroteLost(ModuleSet modules) {
+  for (const Row& row : fabric_.rows()) {
+    if (!row.active && modules.ContainsAll(row.modules) &&
+        journal_.FindExact(row.modules) != nullptr)
+      fabric_.Find(row.id)->known_lost = true;
+  }
+}
+
 // An active partition that the list does not have, which `sent` has.
 void Rules::LeftOut(const Row& row, ModuleSet sent) {
   if (Unseen(row)) return;
@@ -66,7 +87,12 @@ void Rules::Revived(const Row& row) {
   if (users > 1 && !before)
     stage_.Break(Rule::kJoined, "partition ", row.id, " (", row.modules,
                  ") is activated by the list; ", Who(row.modules));
-  if (journal_.FindExact(row.modules) != nullptr) return;
+  if (const TenancyRecord* record = journal_.FindExact(row.modules)) {
+    if (row.known_lost && record->state == State::kActive && record->boot == boot)
+      stage_.Break(Rule::kWrongList, "partition ", row.id, " (", row.modules,
+                   ") was lost, as an agent knew, and is in the list");
+    return;
+  }
   fabric_.Find(row.id)->was_found = true;  // nobody of ours will clean it up
   // Changed by somebody else, or by a call of ours that got no answer.
   if (Unseen(row) || before) return;

@@ -203,7 +203,11 @@ void World::List() {
 }
 
 void World::Reconcile() {
-  Ask(Cause::kReconcile, 0, [](tenancy::Enforcer& enforcer) { enforcer.Reconcile(); });
+  const ModuleSet lost = rules_.SeenLost();
+  const std::uint64_t failures = journal_.failures;
+  const bool done =
+      Ask(Cause::kReconcile, 0, [](tenancy::Enforcer& enforcer) { enforcer.Reconcile(); });
+  if (done && journal_.failures == failures) rules_.WroteLost(lost);
 }
 
 // What the agent does every few seconds.
