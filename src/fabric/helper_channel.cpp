@@ -37,13 +37,14 @@ template <typename Move>
 Status TransferAll(int fd, short events, std::size_t size, absl::Duration deadline, Move move) {
   std::size_t done = 0;
   while (done < size) {
-    RETURN_IF_ERROR(WaitFor(fd, events, deadline));
     const ssize_t moved = move(done, size - done);
     if (moved > 0) {
       done += static_cast<std::size_t>(moved);
     } else if (moved == 0 || errno == EPIPE || errno == ECONNRESET) {
       return Closed();
-    } else if (errno != EINTR && errno != EAGAIN) {
+    } else if (errno == EAGAIN) {
+      RETURN_IF_ERROR(WaitFor(fd, events, deadline));
+    } else if (errno != EINTR) {
       return absl::InternalError(ErrnoError(errno, "fabric helper's channel").message());
     }
   }
@@ -69,10 +70,12 @@ Status SendMessage(int fd, absl::string_view text, absl::Duration deadline) {
     return absl::DataLossError("a message to or from the fabric helper is over 4 MiB");
   }
   const auto length = static_cast<std::uint32_t>(text.size());
-  char head[sizeof(length)];
-  std::copy_n(reinterpret_cast<const char*>(&length), sizeof(length), head);
-  RETURN_IF_ERROR(Send(fd, head, sizeof(head), deadline));
-  return Send(fd, text.data(), text.size(), deadline);
+  // In one piece: the other end is woken once, and finds all of it.
+  std::string message;
+  message.reserve(sizeof(length) + text.size());
+  message.append(reinterpret_cast<const char*>(&length), sizeof(length));
+  message.append(text.data(), text.size());
+  return Send(fd, message.data(), message.size(), deadline);
 }
 
 Result<std::string> ReceiveMessage(int fd, absl::Duration deadline) {

@@ -65,7 +65,8 @@ Result<sqlite3_stmt*> Store::Prepared(Query query) {
       "SELECT value FROM fact WHERE kind = ? AND key = ?",
       "SELECT key, value FROM fact WHERE kind = ?",
       "INSERT INTO fact (kind, key, value) VALUES (?, ?, ?) "
-      "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
+      "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value "
+      "WHERE value IS NOT excluded.value",
       "DELETE FROM fact WHERE kind = ? AND key = ?",
   };
   if (statements_[query] == nullptr) {
@@ -76,7 +77,8 @@ Result<sqlite3_stmt*> Store::Prepared(Query query) {
   return statements_[query];
 }
 
-Result<std::optional<std::string>> Store::GetLocked(absl::string_view kind, absl::string_view key) {
+Result<std::optional<std::string>> Store::Get(absl::string_view kind, absl::string_view key) {
+  absl::MutexLock lock(&mutex_);
   ASSIGN_OR_RETURN(sqlite3_stmt * statement, Prepared(kGet));
   Use use(statement, {kind, key});
   const int code = use.Step();
@@ -90,11 +92,6 @@ Status Store::Change(Query query, std::initializer_list<absl::string_view> param
   Use use(statement, parameters);
   const int code = use.Step();
   return code == SQLITE_DONE ? OkStatus() : SqliteError(database_, code, path_);
-}
-
-Result<std::optional<std::string>> Store::Get(absl::string_view kind, absl::string_view key) {
-  absl::MutexLock lock(&mutex_);
-  return GetLocked(kind, key);
 }
 
 Result<std::map<std::string, std::string>> Store::List(absl::string_view kind) {
@@ -114,8 +111,6 @@ Status Store::Put(absl::string_view kind, absl::string_view key, absl::string_vi
                                                    " bytes; a fact has at most ", kMaxValue));
   }
   absl::MutexLock lock(&mutex_);
-  ASSIGN_OR_RETURN(const std::optional<std::string> before, GetLocked(kind, key));
-  if (before == value) return OkStatus();
   return Change(kPut, {kind, key, value});
 }
 

@@ -53,9 +53,6 @@ class Store {
   Store(std::string path, sqlite3* database) : path_(std::move(path)), database_(database) {}
   // Prepared at its first use, then kept.
   [[nodiscard]] Result<sqlite3_stmt*> Prepared(Query query) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  [[nodiscard]] Result<std::optional<std::string>> GetLocked(absl::string_view kind,
-                                                             absl::string_view key)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] Status Change(Query query, std::initializer_list<absl::string_view> parameters)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
