@@ -17,15 +17,6 @@ fabric::ModuleSet Board::ModulesOf(const PciAddress& address) const {
   return device == nullptr ? fabric::ModuleSet{} : device->modules;
 }
 
-std::vector<PciAddress> Board::AddressesOf(fabric::ModuleSet modules) const {
-  std::vector<PciAddress> addresses;
-  addresses.reserve(static_cast<size_t>(modules.size()));
-  for (const Device& device : devices) {
-    if (device.modules.Overlaps(modules)) addresses.push_back(device.address);
-  }
-  return addresses;
-}
-
 TenancyDevice NodesOf(const pci::Device& device) {
   TenancyDevice nodes;
   nodes.address = device.address();

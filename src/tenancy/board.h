@@ -25,8 +25,6 @@ struct Board {
 
   [[nodiscard]] const Device* Find(const PciAddress& address) const;
   [[nodiscard]] fabric::ModuleSet ModulesOf(const PciAddress& address) const;  // none: not there
-  // Devices that have a module of `modules`.
-  [[nodiscard]] std::vector<PciAddress> AddressesOf(fabric::ModuleSet modules) const;
 };
 
 // `inventory` may be null: none yet.

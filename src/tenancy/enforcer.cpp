@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "fabric/restart_kind.h"
 #include "tenancy/enforcer_impl.h"
 #include "tenancy/partition_sets.h"
@@ -62,7 +63,32 @@ void Enforcer::Impl::ObserveBoard(Board board, std::shared_ptr<const fabric::Mod
   board_ = std::move(board);
   map_ = std::move(map);
   RemakeTable();
-  if (listing_.known) listing_ = MakeListing(assigned_, listing_.read_started, board_, *map_);
+  CompareMap();
+  if (listing_.known)
+    listing_ = MakeListing(assigned_, listing_.read_started, board_, *map_, ledger_);
+}
+
+// The map speaks otherwise than when a live tenancy's GPUs were granted.
+void Enforcer::Impl::CompareMap() {
+  std::vector<std::string> differ;
+  for (const TenancyRecord& record : ledger_.records()) {
+    for (const TenancyDevice& device : record.devices) {
+      const Board::Device* now = board_.Find(device.address);
+      if (now == nullptr || (now->mapped && record.modules.ContainsAll(now->modules))) continue;
+      differ.push_back(absl::StrCat(
+          device.address.ToString(), " (",
+          now->modules.empty() ? "no module id" : absl::StrCat("module ", now->modules.ToString()),
+          " now; tenancy ", record.id, " has it as one of ", record.modules.ToString(), ")"));
+    }
+  }
+  if (!differ.empty() && differ != map_differs_) {
+    Tell("module_map_differs", Severity::kError,
+         absl::StrCat("the module map contradicts what was granted: ", absl::StrJoin(differ, ", "),
+                      "; these tenancies are kept as they were granted, mend the map (switchyard "
+                      "mapping)"),
+         nullptr);
+  }
+  map_differs_ = std::move(differ);
 }
 
 void Enforcer::Impl::ObserveRememberedList(const fabric::FabricList& list) {
@@ -105,7 +131,7 @@ void Enforcer::Impl::ObserveFabric(const Result<fabric::FabricList>& list,
 void Enforcer::Impl::ObserveAssignments(Assignments view, absl::Duration read_started) {
   const Step step(*this, absl::InfiniteDuration());
   assigned_ = std::move(view);
-  listing_ = MakeListing(assigned_, read_started, board_, *map_);
+  listing_ = MakeListing(assigned_, read_started, board_, *map_, ledger_);
   Contradict(listing_.modules);
   if (!journal_.ok()) return;
   std::vector<TenancyRecord> learned;

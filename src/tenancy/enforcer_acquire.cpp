@@ -66,6 +66,13 @@ Result<ModuleSet> Enforcer::Impl::ModulesOf(std::span<const TenancyDevice> devic
           " has no module id, so nobody can tell which partition it is in; add it to the module "
           "map (switchyard mapping set)"));
     }
+    const TenancyRecord* record = ledger_.FindByDevice(asked.address);
+    if (record != nullptr && !record->modules.ContainsAll(device->modules)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          asked.address.ToString(), " is module ", device->modules.ToString(),
+          " by the module map, and was granted in tenancy ", record->id, " as one of modules ",
+          record->modules.ToString(), "; mend the map (switchyard mapping show)"));
+    }
     modules = modules | device->modules;
   }
   return modules;
@@ -226,8 +233,7 @@ Result<Acquired> Enforcer::Impl::GrantAgain(const TenancyRequest& request, std::
   } else {
     if (same_owner) {
       // Its guest may run on a fabric that was taken from under it.
-      Held held = Look(record.modules);
-      AskDevices(record.modules, held);
+      const Held held = LookAndAsk(record.modules);
       if (!held.modules.empty()) {
         return absl::FailedPreconditionError(absl::StrCat(
             "partition ", partition->id, " is inactive while ", HolderText(held, record.modules),

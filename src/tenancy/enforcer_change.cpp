@@ -89,6 +89,9 @@ Status Enforcer::Impl::Change(absl::string_view what, const Partition& partition
     up_ = false;
     fabric_ = status;
   }
+  // kInternal is the ledger's word for a mistake of ours.
+  if (absl::IsInternal(status) && !fabric::FabricCodeOf(status))
+    status = absl::UnknownError(status.message());
   const std::optional<int> code = fabric::FabricCodeOf(status);
   ++failures_[absl::StrCat(active ? "activate " : "deactivate ",
                            code ? absl::StrCat(*code) : absl::StatusCodeToString(status.code()))];
@@ -175,8 +178,7 @@ Status Enforcer::Impl::End(std::uint64_t id, ModuleSet free, absl::string_view w
         "nothing can be deactivated now");
   }
   const Partition* partition = FindExact(*table_, record.modules);
-  const Watch* watch = FindWatch(id);
-  const bool uncertain = watch != nullptr && watch->uncertain_since.has_value();
+  const bool uncertain = IsUncertain(record);
   if (partition == nullptr || (!partition->active && !uncertain)) return Forget(id, why);
 
   const Status allowed = free.ContainsAll(record.modules)

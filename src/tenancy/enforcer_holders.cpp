@@ -15,9 +15,46 @@ constexpr size_t kMaxNamedHolders = 3;
 
 }  // namespace
 
+std::vector<Enforcer::Impl::Suspect> Enforcer::Impl::SuspectsOf(ModuleSet modules) const {
+  std::vector<Suspect> suspects;
+  ModuleSet known;
+  const auto add = [&](const PciAddress& address, ModuleSet its) {
+    known = known | its;
+    for (Suspect& suspect : suspects) {
+      if (suspect.address != address) continue;
+      suspect.modules = suspect.modules | its;
+      return;
+    }
+    suspects.push_back({address, its});
+  };
+  for (const Board::Device& device : board_.devices) {
+    if (device.modules.Overlaps(modules)) add(device.address, device.modules);
+  }
+  for (const TenancyRecord& record : ledger_.records()) {
+    if (!record.modules.Overlaps(modules)) continue;
+    for (const TenancyDevice& device : record.devices) {
+      const ModuleSet now = board_.ModulesOf(device.address);
+      if (now.empty() || !record.modules.ContainsAll(now)) add(device.address, record.modules);
+    }
+  }
+  // A module that no GPU has by the map may be that of one without.
+  const ModuleSet unknown = modules - known;
+  for (const Board::Device& device : board_.devices) {
+    if (!device.mapped && !unknown.empty()) add(device.address, unknown);
+  }
+  return suspects;
+}
+
+std::vector<PciAddress> Enforcer::Impl::AddressesOf(ModuleSet modules) const {
+  std::vector<PciAddress> addresses;
+  for (const Suspect& suspect : SuspectsOf(modules)) addresses.push_back(suspect.address);
+  return addresses;
+}
+
 Enforcer::Impl::Held Enforcer::Impl::Look(ModuleSet modules) {
   Held held;
-  const std::vector<PciAddress> devices = board_.AddressesOf(modules);
+  const std::vector<Suspect> suspects = SuspectsOf(modules);
+  const std::vector<PciAddress> devices = AddressesOf(modules);
   Result<pci::Holders> holders = absl::InternalError("not asked");
   {
     const Outside outside(*this);
@@ -30,33 +67,36 @@ Enforcer::Impl::Held Enforcer::Impl::Look(ModuleSet modules) {
   }
   held.holders = *std::move(holders);
   ModuleSet seen;
-  for (const PciAddress& device : devices) {
-    const ModuleSet its = board_.ModulesOf(device);
-    seen = seen | its;
-    if (held.holders.MayHold(device)) held.modules = held.modules | its;
+  for (const Suspect& suspect : suspects) {
+    seen = seen | suspect.modules;
+    if (held.holders.MayHold(suspect.address)) held.modules = held.modules | suspect.modules;
   }
-  // A GPU that is not on the board of now can't be looked at. It is gone from the bus, and so is
-  // every file of it, unless something has all of them.
+  // A GPU that nobody knows can't be looked at. It is gone from the bus, and so is every file of
+  // it, unless something has all of them.
   if (!held.holders.anyones.empty() || !held.holders.unreadable.empty())
     held.modules = held.modules | (modules - seen);
   return held;
 }
 
 void Enforcer::Impl::AskDevices(ModuleSet modules, Held& held) {
-  for (const Board::Device& device : board_.devices) {
-    if (!device.modules.Overlaps(modules) || held.modules.ContainsAll(device.modules)) continue;
-    const PciAddress address = device.address;
-    const ModuleSet its = device.modules;
+  for (const Suspect& suspect : SuspectsOf(modules)) {
+    if (held.modules.ContainsAll(suspect.modules)) continue;
     Result<bool> busy = false;
     {
       const Outside outside(*this);
-      busy = parts_.holders->IsBusy(address);
+      busy = parts_.holders->IsBusy(suspect.address);
     }
     if (busy.ok() && !*busy) continue;
-    held.modules = held.modules | its;
+    held.modules = held.modules | suspect.modules;
     if (!busy.ok()) held.status = busy.status();
   }
   Contradict(held.modules);
+}
+
+Enforcer::Impl::Held Enforcer::Impl::LookAndAsk(ModuleSet modules) {
+  Held held = Look(modules);
+  AskDevices(modules, held);
+  return held;
 }
 
 void Enforcer::Impl::Contradict(ModuleSet used) {
@@ -72,7 +112,7 @@ Possession Enforcer::Impl::Ask(const Owner& owner, ModuleSet modules, Answers& a
   if (known != answers.end()) return known->second;
   Possession possession = Possession::kUnknown;
   if (assignments_ != nullptr) {
-    const std::vector<PciAddress> devices = board_.AddressesOf(modules);
+    const std::vector<PciAddress> devices = AddressesOf(modules);
     Result<bool> has = false;
     {
       const Outside outside(*this);
@@ -95,9 +135,10 @@ std::string Enforcer::Impl::HolderText(const Held& held, ModuleSet modules) cons
     if (std::find(texts.begin(), texts.end(), text) == texts.end())
       texts.push_back(std::move(text));
   };
-  for (const auto& [address, holders] : held.holders.of) {
-    if (!board_.ModulesOf(address).Overlaps(modules)) continue;
-    for (const pci::Holder& holder : holders) add(holder);
+  for (const PciAddress& address : AddressesOf(modules)) {
+    const auto its = held.holders.of.find(address);
+    if (its == held.holders.of.end()) continue;
+    for (const pci::Holder& holder : its->second) add(holder);
   }
   for (const pci::Holder& holder : held.holders.anyones) add(holder);
   for (const pci::Holder& holder : held.holders.unreadable) add(holder);

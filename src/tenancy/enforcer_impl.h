@@ -34,6 +34,7 @@ class Enforcer::Impl {
   // ---- enforcer.cpp: what was seen -------------------------------------------------------------
   Status Load();
   void ObserveBoard(Board board, std::shared_ptr<const fabric::ModuleMap> map);
+  void CompareMap();
   void ObserveFabric(const Result<fabric::FabricList>& list, std::uint64_t generation);
   void ObserveRememberedList(const fabric::FabricList& list);
   void ObserveAssignments(Assignments view, absl::Duration read_started);
@@ -62,6 +63,11 @@ class Enforcer::Impl {
     fabric::ModuleSet modules;  // that may be held
     pci::Holders holders;       // of the last look; empty without one
     Status status;              // why nobody can tell; OK: somebody could
+  };
+  // A device, and the modules that are in use if it is.
+  struct Suspect {
+    PciAddress address;
+    fabric::ModuleSet modules;
   };
   // Owners asked in one request.
   using Answers = std::vector<std::pair<Owner, Possession>>;
@@ -95,10 +101,17 @@ class Enforcer::Impl {
   Status DeactivateForeign(fabric::ModuleSet modules, fabric::ModuleSet free);
 
   // ---- enforcer_holders.cpp --------------------------------------------------------------------
+  // Devices that stand for these modules: by the board, by what a tenancy of them was granted,
+  // which holds whatever the module map says by now, and of modules that no GPU has, the GPUs
+  // without one.
+  [[nodiscard]] std::vector<Suspect> SuspectsOf(fabric::ModuleSet modules) const;
+  [[nodiscard]] std::vector<PciAddress> AddressesOf(fabric::ModuleSet modules) const;
   // Processes that have one of these modules' devices open.
   Held Look(fabric::ModuleSet modules);
   // Whether the devices themselves say that somebody has them; added to `held`.
   void AskDevices(fabric::ModuleSet modules, Held& held);
+  // Both.
+  Held LookAndAsk(fabric::ModuleSet modules);
   // One view has these used, whoever asked: the grace time begins anew.
   void Contradict(fabric::ModuleSet used);
   Possession Ask(const Owner& owner, fabric::ModuleSet modules, Answers& answers);
@@ -183,6 +196,7 @@ class Enforcer::Impl {
   Listing listing_;
   bool draining_ = false;
   bool was_dirty_ = false;
+  std::vector<std::string> map_differs_;  // as told last
   std::vector<std::pair<std::uint64_t, Why>> reported_;
 
   std::array<std::uint64_t, kRefusals> refusals_{};

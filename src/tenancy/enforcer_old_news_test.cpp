@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views that were read before something changed, and arrive after it.
-#include <gtest/gtest.h>
+// Views that were read before something changed, and arrive after it; answers that never came.
+#include <gmock/gmock.h>
 
 #include "tenancy/testing/enforcer_fixture.h"
 
@@ -32,6 +32,14 @@ TEST_F(EnforcerOldNewsTest, AViewFromBeforeTheGrantTeachesNoOwner) {
   ASSERT_TRUE(Acquire({1, 3}).ok());
   enforcer_->ObserveAssignments(before, started);
   EXPECT_FALSE(enforcer_->View().tenancies.at(0).record.owner.has_value());
+}
+
+TEST_F(EnforcerOldNewsTest, AnActivationThatTheListShowsIsNoLongerInDoubt) {
+  fabric_.failures.push_back({absl::DeadlineExceededError("no answer"), true});
+  EXPECT_FALSE(Acquire({1, 3}).ok());
+  Probe();
+  ASSERT_TRUE(Acquire({1}).ok());
+  EXPECT_THAT(fabric_.calls, ::testing::ElementsAre("+3", "-3", "+7"));
 }
 
 }  // namespace

@@ -127,8 +127,7 @@ void Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
       return;
     case Act::kReport:
       ReportOnce(decision);
-      if ((decision.why == Why::kLost || decision.why == Why::kVanished) && record != nullptr)
-        RememberLost(*record);
+      if (decision.why == Why::kLost && record != nullptr) RememberLost(*record);
       return;
     case Act::kConfirm: {
       TenancyRecord confirmed = *record;
@@ -151,6 +150,7 @@ void Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
       return;
     case Act::kRelease:
     case Act::kReactivate: {
+      if (!up_) return;  // since it was decided: decided again
       const ModuleSet modules = record->modules;
       Held held;
       if (!free.ContainsAll(modules)) held = Look(modules);

@@ -3,12 +3,23 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tenancy/enforcer_impl.h"
 #include "tenancy/partition_sets.h"
 
 namespace switchyard::tenancy {
 
 using fabric::ModuleSet;
+
+namespace {
+
+std::string AddressesText(std::span<const TenancyDevice> devices) {
+  return absl::StrJoin(devices, ", ", [](std::string* out, const TenancyDevice& device) {
+    absl::StrAppend(out, device.address.ToString());
+  });
+}
+
+}  // namespace
 
 void Enforcer::Impl::Undo(const Acquired& acquired) {
   const std::uint64_t tenancy = acquired.tenancy;
@@ -20,8 +31,7 @@ void Enforcer::Impl::Undo(const Acquired& acquired) {
   // Whatever happens next: nobody was given it.
   WatchOf(tenancy).abandoned = true;
   const ModuleSet modules = record->modules;
-  Held held = Look(modules);
-  AskDevices(modules, held);
+  const Held held = LookAndAsk(modules);
   if (held.modules.Overlaps(modules) || !TimeForAnother().ok()) return;
   (void)End(tenancy, modules - held.modules, "the request it was begun for was refused later");
 }
@@ -37,8 +47,7 @@ Status Enforcer::Impl::ReleaseOwner(const Owner& owner) {
   }
   for (const std::uint64_t id : ids) {
     const ModuleSet modules = ledger_.Find(id)->modules;
-    Held held = Look(modules);
-    AskDevices(modules, held);
+    const Held held = LookAndAsk(modules);
     if (held.modules.Overlaps(modules)) {
       return absl::AlreadyExistsError(
           absl::StrCat("tenancy ", id, " of ", owner.kind, " ", owner.key,
@@ -58,8 +67,7 @@ Status Enforcer::Impl::ReleaseById(std::uint64_t tenancy, bool force) {
         absl::StrCat("there is no tenancy ", tenancy, "; see switchyard tenancies"));
   }
   const ModuleSet modules = record->modules;
-  Held held = Look(modules);
-  AskDevices(modules, held);
+  const Held held = LookAndAsk(modules);
   if (held.modules.Overlaps(modules)) {
     return absl::AlreadyExistsError(absl::StrCat("tenancy ", tenancy, " is held open by ",
                                                  HolderText(held, modules),
@@ -105,30 +113,30 @@ Status Enforcer::Impl::PreStart(std::span<const TenancyDevice> devices) {
   if (!step.taken())
     return absl::UnavailableError("another change of the fabric is in progress; tried again");
   RETURN_IF_ERROR(journal_);
-  ASSIGN_OR_RETURN(const ModuleSet modules, ModulesOf(devices));
-  const TenancyRecord* record = nullptr;
-  for (const TenancyRecord& r : ledger_.records()) {
-    if (r.modules.ContainsAll(modules)) record = &r;
-  }
-  if (record == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("modules ", modules.ToString(),
-                     " are in no tenancy together, so nothing says that they are this pod's; "
-                     "delete the pod, its controller makes a new one"));
+  const TenancyRecord* record = ledger_.FindByDevice(devices.front().address);
+  const auto granted = [&](const TenancyDevice& now) -> const TenancyDevice* {
+    if (record == nullptr) return nullptr;
+    const auto then =
+        std::find_if(record->devices.begin(), record->devices.end(),
+                     [&](const TenancyDevice& d) { return d.address == now.address; });
+    return then == record->devices.end() ? nullptr : &*then;
+  };
+  for (const TenancyDevice& now : devices) {
+    if (granted(now) != nullptr) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        AddressesText(devices),
+        " are in no tenancy together, so nothing says that they are this pod's; delete the pod, "
+        "its controller makes a new one"));
   }
   const std::string name = absl::StrCat("tenancy ", record->id);
   if (record->state == TenancyState::kReleasing || record->state == TenancyState::kPlanned)
     return absl::UnavailableError(absl::StrCat(name, " is ", TenancyStateName(record->state)));
   for (const TenancyDevice& now : devices) {
-    const auto then =
-        std::find_if(record->devices.begin(), record->devices.end(),
-                     [&](const TenancyDevice& d) { return d.address == now.address; });
-    if (then == record->devices.end() || !SameNodes(*then, now)) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          now.address.ToString(), " has other device nodes than when ", name,
-          " was granted, so the container would open another GPU; delete the pod, its controller "
-          "makes a new one"));
-    }
+    if (SameNodes(*granted(now), now)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        now.address.ToString(), " has other device nodes than when ", name,
+        " was granted, so the container would open another GPU; delete the pod, its controller "
+        "makes a new one"));
   }
   const fabric::Partition* partition = table_ ? FindExact(*table_, record->modules) : nullptr;
   if (record->state == TenancyState::kActive && record->boot == options_.boot &&
@@ -141,13 +149,18 @@ Status Enforcer::Impl::PreStart(std::span<const TenancyDevice> devices) {
         absl::StrCat(name, ": no partition in Fabric Manager's table has its modules ",
                      record->modules.ToString(), " any more"));
   }
+  if (const fabric::Partition* other = Obstructing(*table_, *partition)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, ": partition ", other->id, " is active and shares modules ",
+                     (other->modules & record->modules).ToString(),
+                     " with it; deactivate it with whatever activated it, or delete the pod"));
+  }
   if (IsUncertain(*record)) {
     return absl::UnavailableError(absl::StrCat(
         name, ": Fabric Manager did not say what became of its last change, which is known within ",
         absl::FormatDuration(options_.fabric_timeout), "; tried again"));
   }
-  Held held = Look(record->modules);
-  AskDevices(record->modules, held);
+  const Held held = LookAndAsk(record->modules);
   if (!partition->active && held.modules.Overlaps(record->modules)) {
     return absl::FailedPreconditionError(
         absl::StrCat(name, ": its partition ", partition->id, " is inactive while ",

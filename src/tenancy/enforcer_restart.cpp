@@ -92,8 +92,7 @@ std::vector<int> Enforcer::Impl::ActiveToSend(bool& certain) {
   ModuleSet all;
   for (const Board::Device& device : board_.devices) all = all | device.modules;
   if (table_ != nullptr) all = all | table_->modules;
-  Held held = Look(all);
-  AskDevices(all, held);
+  const Held held = LookAndAsk(all);
   const ModuleSet used = lost ? held.modules | listing_.modules : held.modules;
   if (table_ == nullptr) {
     certain = !lost || used.empty();

@@ -305,6 +305,31 @@ TEST_F(EnforcerRebootTest, WhatWasSeenActiveAgainIsSentToAWarmFabricManager) {
   EXPECT_THAT(*fabric_.sent, ElementsAre(3)) << "the journal was not told of it yet";
 }
 
+TEST_F(EnforcerRestartTest, AHungFabricManagerIsAskedOnceAPass) {
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  ASSERT_TRUE(Acquire({2, 4}).ok());
+  fabric_.SetActive(3, false);
+  fabric_.SetActive(4, false);
+  fabric_.calls.clear();
+  options_.boot = {2, 2};
+  options_.reactivate_at_start = true;
+  Start();
+  fabric_.failures.push_back({absl::DeadlineExceededError("no answer"), false});
+  enforcer_->Reconcile();
+  EXPECT_THAT(fabric_.calls, ElementsAre("+3"));
+}
+
+TEST_F(EnforcerRestartTest, PreStartNamesAPartitionInItsWay) {
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  fabric_.SetActive(3, false);
+  fabric_.SetActive(0, true);  // all GPUs, by somebody else after the reboot
+  options_.boot = {2, 2};
+  Start();
+  const Status start = enforcer_->PreStart(std::vector{DeviceAt(1), DeviceAt(3)});
+  EXPECT_THAT(std::string(start.message()), HasSubstr("partition 0 is active and shares modules"));
+  EXPECT_THAT(events_.TakeNames(), Not(Contains("invariant_refused")));
+}
+
 TEST_F(EnforcerRestartTest, PreStartNeedsOneTenancyAroundAllDevices) {
   ASSERT_TRUE(Acquire({1}).ok());
   ASSERT_TRUE(Acquire({3}).ok());

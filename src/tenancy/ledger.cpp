@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tenancy/partition_sets.h"
 
 namespace switchyard::tenancy {
 namespace {
@@ -58,6 +59,15 @@ const TenancyRecord* Ledger::Find(std::uint64_t id) const {
 const TenancyRecord* Ledger::FindExact(fabric::ModuleSet modules) const {
   for (const TenancyRecord& record : records_) {
     if (record.modules == modules) return &record;
+  }
+  return nullptr;
+}
+
+const TenancyRecord* Ledger::FindByDevice(const PciAddress& address) const {
+  for (const TenancyRecord& record : records_) {
+    for (const TenancyDevice& device : record.devices) {
+      if (device.address == address) return &record;
+    }
   }
   return nullptr;
 }
@@ -137,11 +147,9 @@ Status CheckActivate(const Ledger& ledger, const fabric::PartitionTable& table, 
     return Refused(id, absl::StrCat("partition ", partition.id, " is not its modules ",
                                     record->modules.ToString()));
   }
-  for (const fabric::Partition& other : table.partitions) {
-    if (other.active && other.id != partition.id && other.modules.Overlaps(partition.modules)) {
-      return Refused(id, absl::StrCat("partition ", other.id, " is active and shares modules ",
-                                      (other.modules & partition.modules).ToString()));
-    }
+  if (const fabric::Partition* other = Obstructing(table, partition)) {
+    return Refused(id, absl::StrCat("partition ", other->id, " is active and shares modules ",
+                                    (other->modules & partition.modules).ToString()));
   }
   return OkStatus();
 }

@@ -27,6 +27,7 @@ class Ledger {
   [[nodiscard]] const std::vector<TenancyRecord>& records() const { return records_; }  // by id
   [[nodiscard]] const TenancyRecord* Find(std::uint64_t id) const;
   [[nodiscard]] const TenancyRecord* FindExact(fabric::ModuleSet modules) const;
+  [[nodiscard]] const TenancyRecord* FindByDevice(const PciAddress& address) const;
   [[nodiscard]] fabric::ModuleSet modules() const { return modules_; }  // of all of them
   [[nodiscard]] std::uint64_t NextId(std::uint64_t at_least) const;
 

@@ -12,14 +12,38 @@ const Listing::Entry* Listing::OwnerOfAll(fabric::ModuleSet wanted) const {
   return nullptr;
 }
 
+namespace {
+
+fabric::ModuleSet WithoutGpu(const Board& board, const fabric::ModuleMap& map) {
+  fabric::ModuleSet modules;
+  for (int module = fabric::kMinModule; module <= fabric::kMaxModule; ++module) {
+    if (!map.AddressOf(module)) modules.Insert(module);
+  }
+  for (const Board::Device& device : board.devices) modules = modules - device.modules;
+  return modules;
+}
+
+fabric::ModuleSet ModulesOf(const PciAddress& address, const Board& board,
+                            const fabric::ModuleMap& map, const Ledger& ledger) {
+  fabric::ModuleSet modules = board.ModulesOf(address);
+  if (const auto module = map.ModuleOf(address)) modules.Insert(*module);
+  if (const TenancyRecord* record = ledger.FindByDevice(address)) {
+    const bool agrees = !modules.empty() && record->modules.ContainsAll(modules);
+    return agrees ? modules : modules | record->modules;
+  }
+  const Board::Device* device = board.Find(address);
+  return device == nullptr || device->mapped ? modules : modules | WithoutGpu(board, map);
+}
+
+}  // namespace
+
 Listing MakeListing(const Assignments& view, absl::Duration read_started, const Board& board,
-                    const fabric::ModuleMap& map) {
+                    const fabric::ModuleMap& map, const Ledger& ledger) {
   Listing listing;
   listing.known = true;
   listing.read_started = read_started;
   for (const auto& [address, owner] : view) {
-    fabric::ModuleSet modules = board.ModulesOf(address);
-    if (const auto module = map.ModuleOf(address)) modules.Insert(*module);
+    const fabric::ModuleSet modules = ModulesOf(address, board, map, ledger);
     if (modules.empty()) continue;
     auto entry = std::find_if(listing.entries.begin(), listing.entries.end(),
                               [&](const Listing::Entry& e) { return e.owner == owner; });

@@ -11,6 +11,7 @@
 #include "fabric/module_set.h"
 #include "tenancy/assignments.h"
 #include "tenancy/board.h"
+#include "tenancy/ledger.h"
 
 namespace switchyard::tenancy {
 
@@ -29,8 +30,11 @@ struct Listing {
   [[nodiscard]] const Entry* OwnerOfAll(fabric::ModuleSet modules) const;
 };
 
-// `map` speaks for devices that are gone from the board: they are still somebody's.
+// `map` speaks for devices that are gone from the board: they are still somebody's. `ledger` speaks
+// for those that are granted, whatever the map says by now: whoever has one has the tenancy's
+// modules. A GPU of no tenancy and without a module id may be any that no GPU has.
 [[nodiscard]] Listing MakeListing(const Assignments& view, absl::Duration read_started,
-                                  const Board& board, const fabric::ModuleMap& map);
+                                  const Board& board, const fabric::ModuleMap& map,
+                                  const Ledger& ledger);
 
 }  // namespace switchyard::tenancy

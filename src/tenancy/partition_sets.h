@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Two questions that admission, reconciler and actuator ask of a partition table. Pure.
+// What admission, reconciler and actuator ask of a partition table. Pure.
 
 #include "fabric/module_set.h"
 #include "fabric/partition_table.h"
@@ -15,6 +15,15 @@ namespace switchyard::tenancy {
                                                         fabric::ModuleSet modules) {
   for (const fabric::Partition& p : table.partitions) {
     if (p.complete && p.modules == modules) return &p;
+  }
+  return nullptr;
+}
+
+// Another active partition that stands where this one should be; null: none does.
+[[nodiscard]] inline const fabric::Partition* Obstructing(const fabric::PartitionTable& table,
+                                                          const fabric::Partition& partition) {
+  for (const fabric::Partition& p : table.partitions) {
+    if (p.active && p.id != partition.id && p.modules.Overlaps(partition.modules)) return &p;
   }
   return nullptr;
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/fd_watcher.h"
 #include "base/unique_fd.h"
+#include "pci/vfio_nodes.h"
 
 namespace switchyard::tenancy {
 namespace {
@@ -29,20 +30,19 @@ void AddPids(const std::vector<pci::Holder>& holders, std::set<pid_t>& pids) {
 }  // namespace
 
 Result<pci::Holders> PciHolders::Look(std::span<const PciAddress> devices) {
-  std::set<dev_t> current;
+  // The kernel gives a number anew only once nobody has it open any more.
+  ASSIGN_OR_RETURN(const std::set<dev_t> current, pci::AllVfioNumbers(root_));
   std::map<PciAddress, std::vector<dev_t>> now;
   for (const PciAddress& address : devices) {
     Result<pci::DeviceNodes> nodes = pci::ReadDeviceNodes(root_, address);
     if (absl::IsNotFound(nodes.status())) continue;
     RETURN_IF_ERROR(nodes.status());
-    current.insert(nodes->numbers.begin(), nodes->numbers.end());
     now[address] = std::move(nodes->numbers);
   }
   std::vector<pci::DeviceNodes> nodes;
   nodes.reserve(devices.size());
   for (const PciAddress& address : devices) {
     std::vector<dev_t>& known = numbers_[address];
-    // The kernel gives a number anew only once nobody has it open any more.
     std::erase_if(known, [&](dev_t number) { return current.contains(number); });
     known.insert(known.end(), now[address].begin(), now[address].end());
     if (known.size() > kMaxNumbers)

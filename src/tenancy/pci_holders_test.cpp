@@ -59,6 +59,8 @@ TEST_F(PciHoldersTest, ANumberThatAnotherDeviceHasNowIsThatOnes) {
   SetGroupNumber(13, "1:7\n");
   EXPECT_TRUE(MayHold(kB));
   EXPECT_FALSE(MayHold(kA));
+  const PciAddress alone[] = {kA};
+  EXPECT_FALSE(holders_.Look(alone).value().MayHold(kA)) << "the other was not asked for";
 }
 
 }  // namespace

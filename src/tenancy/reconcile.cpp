@@ -79,19 +79,10 @@ Why WhyKept(const Use& use) {
 
 bool WasActive(const TenancyRecord& record) { return record.boot.known(); }
 
-// Another active partition stands where this one should be.
-bool Obstructed(const ReconcileInput& in, const Partition& partition) {
-  return std::any_of(in.table->partitions.begin(), in.table->partitions.end(),
-                     [&](const Partition& other) {
-                       return other.active && other.id != partition.id &&
-                              other.modules.Overlaps(partition.modules);
-                     });
-}
-
 // Wanted by a consumer that starts before PreStartContainer is called, and possible.
 bool WantedNow(const ReconcileInput& in, const TenancyRecord& record, const Watch& watch,
                const Use& use, const Decision& d) {
-  if (d.partition == nullptr || Obstructed(in, *d.partition)) return false;
+  if (d.partition == nullptr || Obstructing(*in.table, *d.partition) != nullptr) return false;
   return in.reactivate_at_start && WasActive(record) && record.boot != in.boot && use.free() &&
          !watch.other_nodes;
 }

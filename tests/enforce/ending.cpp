@@ -33,7 +33,8 @@ void World::EndFaults() {
     process.sight = Sight::kPlain;
     if (process.pod == 0) process.ends = stage_.now();
   }
-  for (Gpu& gpu : hardware_.gpus) gpu.present = true;
+  for (Gpu& gpu : hardware_.gpus) gpu.present = gpu.mapped = true;
+  MakeMap();
   journal_.draining = false;
   if (enforcer_ == nullptr) StartAgent();
   Ask(Cause::kDrain, 0, [](tenancy::Enforcer& enforcer) { (void)enforcer.Drain(false); });

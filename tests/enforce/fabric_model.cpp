@@ -72,7 +72,7 @@ void FabricModel::SetActive(Row& row, bool active, By by) {
   row.active = active;
   row.changed_by = by;
   row.told = false;
-  row.known_lost = false;
+  if (active && by != By::kOutsider) row.known_lost = false;
   if (!active) row.was_found = row.found;
   row.found = active && by == By::kOutsider;
   list_.partitions[static_cast<size_t>(&row - rows_.data())].active = active;

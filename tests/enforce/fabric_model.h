@@ -33,7 +33,7 @@ class FabricModel final : public fabric::FabricControl {
     bool found = false;
     bool was_found = false;   // when it was last active
     bool told = false;        // in a list that was given since its last change
-    bool known_lost = false;  // inactive, and an agent wrote down that it was lost
+    bool known_lost = false;  // an agent wrote down that it was lost, and nothing else since
   };
   struct Late {
     std::int64_t at = 0;

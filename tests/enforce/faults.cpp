@@ -144,6 +144,15 @@ void World::DeviceTrouble() {
   if (gpu.present || stage_.random.Percent(60)) ShowBoard();
 }
 
+// A file of the map breaks and takes all entries or some with it, or is mended.
+void World::MapTrouble() {
+  const int percent = stage_.random.Below(3) * 50;
+  for (Gpu& gpu : hardware_.gpus) gpu.mapped = !stage_.random.Percent(percent);
+  stage_.Tell("the module map lacks ", percent, " % of the GPUs");
+  MakeMap();
+  ShowBoard();
+}
+
 void World::StrayProcess() {
   Random& random = stage_.random;
   if (random.Percent(20)) {

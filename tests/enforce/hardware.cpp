@@ -154,7 +154,9 @@ std::vector<tenancy::TenancyDevice> Hardware::DevicesOf(ModuleSet modules) const
 tenancy::Board Hardware::MakeBoard() const {
   tenancy::Board board;
   for (const Gpu& gpu : gpus) {
-    if (gpu.present) board.devices.push_back({gpu.address, gpu.modules, true, NodesOf(gpu)});
+    if (!gpu.present) continue;
+    board.devices.push_back(
+        {gpu.address, gpu.mapped ? gpu.modules : ModuleSet(), gpu.mapped, NodesOf(gpu)});
   }
   return board;
 }

@@ -41,6 +41,7 @@ struct Gpu {
   int cdev = 0;
   bool companion = false;
   bool present = true;
+  bool mapped = true;  // the module map has it
 };
 
 class Hardware final : public tenancy::HolderSource {

@@ -53,10 +53,14 @@ class Rules {
   void AfterReadmission(const Pod& pod);
   void AfterStart(const Pod& pod, const Container& container);
   void Always();
-  // Of tenancies that the Enforcer has seen lost before a pass of its reconciler, and after a pass
+  // Of tenancies, as the Enforcer has seen them before a pass of its reconciler; and after a pass
   // in which everything could be written.
-  [[nodiscard]] fabric::ModuleSet SeenLost() const;
-  void WroteLost(fabric::ModuleSet modules);
+  struct Seen {
+    fabric::ModuleSet lost;
+    fabric::ModuleSet active;
+  };
+  [[nodiscard]] Seen SeenTenancies() const;
+  void Wrote(const Seen& seen);
   // The disk lost what was known of these; whatever is active of them is nobody's.
   void Orphan(fabric::ModuleSet modules);
   // The operator takes these from whoever does not hold them.

@@ -31,24 +31,25 @@ void Rules::OnList(std::span<const int> ids) {
   }
 }
 
-ModuleSet Rules::SeenLost() const {
-  ModuleSet lost;
+Rules::Seen Rules::SeenTenancies() const {
+  Seen seen;
   if (!list_read || enforcer == nullptr || !enforcer->FabricStatus().ok() ||
       !enforcer->JournalStatus().ok())
-    return lost;
+    return seen;
   for (const auto& [id, record] : journal_.records) {
     if (record.state != State::kActive || record.boot != boot) continue;
-    const Row* row = fabric_.FindExact(record.modules);
-    if (row != nullptr && !row->active && !BelievesIn(row->modules)) lost = lost | row->modules;
+    ModuleSet& its = BelievesIn(record.modules) ? seen.active : seen.lost;
+    its = its | record.modules;
   }
-  return lost;
+  return seen;
 }
 
-void Rules::WroteLost(ModuleSet modules) {
+void Rules::Wrote(const Seen& seen) {
   for (const Row& row : fabric_.rows()) {
-    if (!row.active && modules.ContainsAll(row.modules) &&
-        journal_.FindExact(row.modules) != nullptr)
-      fabric_.Find(row.id)->known_lost = true;
+    if (journal_.FindExact(row.modules) == nullptr) continue;
+    Row* const known = fabric_.Find(row.id);
+    if (seen.active.ContainsAll(row.modules)) known->known_lost = false;
+    if (seen.lost.ContainsAll(row.modules) && !row.active) known->known_lost = true;
   }
 }
 
@@ -61,6 +62,7 @@ void Rules::LeftOut(const Row& row, ModuleSet sent) {
   const bool activating = record != nullptr && record->state == State::kActivating;
   const ModuleSet held = hardware_.Held() - hardware_.HeldBy(0);
   const bool used = (activating ? held : kubelet_.Live()).Overlaps(row.modules);
+  if (row.known_lost) return;  // active again, and that could not be written
   if (row.found) {
     // Beside a tenancy of ours it can't stay.
     if (sent.Overlaps(row.modules)) return;

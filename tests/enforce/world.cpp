@@ -41,11 +41,11 @@ World::World(std::uint64_t seed, bool tracing)
 
 void World::MakeNode() {
   Random& random = stage_.random;
-  for (bool* fault :
-       {&profile_.crashes, &profile_.fabric_fails, &profile_.fabric_restarts, &profile_.outsiders,
-        &profile_.journal_fails, &profile_.journal_lost, &profile_.kubelet_fails,
-        &profile_.checkpoint_lost, &profile_.reboots, &profile_.odd_processes,
-        &profile_.devices_vanish, &profile_.operators, &profile_.claims, &profile_.delays})
+  for (bool* fault : {&profile_.crashes, &profile_.fabric_fails, &profile_.fabric_restarts,
+                      &profile_.outsiders, &profile_.journal_fails, &profile_.journal_lost,
+                      &profile_.kubelet_fails, &profile_.checkpoint_lost, &profile_.reboots,
+                      &profile_.odd_processes, &profile_.devices_vanish, &profile_.map_breaks,
+                      &profile_.operators, &profile_.claims, &profile_.delays})
     *fault = random.Percent(40);
   options_.boot = rules_.boot = {1, 1};
   options_.restart_is_warm = random.Percent(50);
@@ -60,8 +60,6 @@ void World::MakeNode() {
     }
   }
   int group = 10;
-  fabric::ModuleMap::Input input;
-  input.files.emplace_back();
   for (int m = fabric::kMinModule; m <= fabric::kMaxModule; ++m) {
     if (!board_.table.modules.Contains(m)) continue;
     ModuleSet modules = {m};
@@ -76,17 +74,27 @@ void World::MakeNode() {
     gpu.cdev = group * 4;
     gpu.companion = companions;
     hardware_.gpus.push_back(gpu);
-    for (const int module : modules.ToVector()) {
-      PciAddress function = gpu.address;
-      function.function = static_cast<std::uint8_t>(module - m);
-      input.files.front().second[function] = module;
-    }
   }
-  map_ = std::make_shared<const fabric::ModuleMap>(fabric::ModuleMap::Join(input));
+  MakeMap();
   if (random.Percent(25)) Predecessor();
   stage_.Tell("board ", board_.name, options_.restart_is_warm ? ", warm" : ", cold",
               options_.reactivate_at_start ? ", Kata" : "");
   StartAgent();
+}
+
+void World::MakeMap() {
+  fabric::ModuleMap::Input input;
+  input.files.emplace_back();
+  for (const Gpu& gpu : hardware_.gpus) {
+    if (!gpu.mapped) continue;
+    const std::vector<int> modules = gpu.modules.ToVector();
+    for (const int module : modules) {
+      PciAddress function = gpu.address;
+      function.function = static_cast<std::uint8_t>(module - modules.front());
+      input.files.front().second[function] = module;
+    }
+  }
+  map_ = std::make_shared<const fabric::ModuleMap>(fabric::ModuleMap::Join(input));
 }
 
 void World::Run(int operations) {
@@ -203,11 +211,11 @@ void World::List() {
 }
 
 void World::Reconcile() {
-  const ModuleSet lost = rules_.SeenLost();
+  const Rules::Seen seen = rules_.SeenTenancies();
   const std::uint64_t failures = journal_.failures;
   const bool done =
       Ask(Cause::kReconcile, 0, [](tenancy::Enforcer& enforcer) { enforcer.Reconcile(); });
-  if (done && journal_.failures == failures) rules_.WroteLost(lost);
+  if (done && journal_.failures == failures) rules_.Wrote(seen);
 }
 
 // What the agent does every few seconds.
@@ -300,6 +308,7 @@ void World::Step() {
       if (profile_.odd_processes) StrayProcess();
       return;
     case 91:
+      if (profile_.map_breaks && random.Percent(50)) return MapTrouble();
       if (profile_.devices_vanish) DeviceTrouble();
       return;
     case 92:

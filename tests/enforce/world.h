@@ -49,6 +49,7 @@ class World {
     bool reboots = false;
     bool odd_processes = false;
     bool devices_vanish = false;
+    bool map_breaks = false;
     bool operators = false;
     bool claims = false;
     bool delays = false;
@@ -66,6 +67,7 @@ class World {
 
   // ---- world.cpp: the node, the agent, time
   void MakeNode();
+  void MakeMap();
   void Step();
   void StartAgent();
   void KillAgent(const char* why);
@@ -112,6 +114,7 @@ class World {
   void LoseJournal();
   void KubeletTrouble();
   void DeviceTrouble();
+  void MapTrouble();
   void StrayProcess();
   void Reboot();
   void Operator();
