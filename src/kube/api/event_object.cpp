@@ -50,6 +50,7 @@ constexpr std::array kPublished = {
     Published{"listen_failed"},
     Published{"map_error"},
     Published{"memory_error"},
+    Published{"module_map_differs"},
     Published{"no_partition"},
     Published{"partition_inactive"},
     Published{"partition_lost", About::kPod},
