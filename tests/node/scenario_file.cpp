@@ -184,23 +184,35 @@ Result<ScenarioStep> ReadStep(const Json& value, absl::string_view name, const s
 }
 
 Result<Scenario> ReadScenario(const Json& value, absl::string_view name, const std::string& path) {
-  ASSIGN_OR_RETURN(
-      const JsonObject object,
-      JsonObject::Make(value, name, path, {"name", "about", "steps"}, {"topologyPolicy"}));
+  const auto at = [&](const std::string& where) {
+    return JsonObject::Make(value, name, where, {"name", "about", "steps"},
+                            {"topologyPolicy", "mode"});
+  };
+  ASSIGN_OR_RETURN(const JsonObject unnamed, at(path));
   Scenario scenario;
-  ASSIGN_OR_RETURN(scenario.name, object.String("name", kMaxText));
+  ASSIGN_OR_RETURN(scenario.name, unnamed.String("name", kMaxText));
+  const std::string named = absl::StrCat(path, " (", scenario.name, ")");
+  ASSIGN_OR_RETURN(const JsonObject object, at(named));
   RETURN_IF_ERROR(object.String("about", kMaxText).status());
   if (object.Has("topologyPolicy")) {
     ASSIGN_OR_RETURN(scenario.topology_policy, object.String("topologyPolicy", kMaxText));
     RETURN_IF_ERROR(CheckWord(object, "topologyPolicy", scenario.topology_policy,
                               {"best-effort", "restricted", "single-numa-node"}));
   }
+  if (object.Has("mode")) {
+    ASSIGN_OR_RETURN(const std::string mode, object.String("mode", kMaxText));
+    if (mode != "advise") {
+      return object.Bad("mode", absl::StrCat(fabric::Quoted(mode),
+                                             " is not \"advise\"; leave it out if "
+                                             "the scenario is for enforce too"));
+    }
+    scenario.advise_only = true;
+  }
   ASSIGN_OR_RETURN(const Json* const steps, object.Array("steps"));
   if (steps->empty()) return object.Bad("steps", "there is none");
   for (size_t i = 0; i < steps->size(); ++i) {
-    ASSIGN_OR_RETURN(
-        ScenarioStep step,
-        ReadStep((*steps)[i], name, absl::StrCat(path, " (", scenario.name, ").steps[", i, "]")));
+    ASSIGN_OR_RETURN(ScenarioStep step,
+                     ReadStep((*steps)[i], name, absl::StrCat(named, ".steps[", i, "]")));
     scenario.steps.push_back(std::move(step));
   }
   return scenario;

@@ -38,6 +38,7 @@ struct ScenarioStep {
 struct Scenario {
   std::string name = {};
   std::string topology_policy = {};  // empty: none
+  bool advise_only = false;          // the key "mode"
   std::vector<ScenarioStep> steps = {};
 };
 

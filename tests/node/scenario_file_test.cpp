@@ -12,12 +12,14 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+std::string File(const std::string& scenario) {
+  return absl::StrCat(R"({"about": [], "board": "b", "gpu": "g", "gpuEnvironment": "e",
+                          "thing": "t", "scenarios": [)",
+                      scenario, "]}");
+}
+
 std::string ErrorOf(const std::string& scenario) {
-  const auto file = ParseScenarios(
-      absl::StrCat(R"({"about": [], "board": "b", "gpu": "g", "gpuEnvironment": "e", "thing": "t",
-                      "scenarios": [)",
-                   scenario, "]}"),
-      "f.json");
+  const auto file = ParseScenarios(File(scenario), "f.json");
   return file.ok() ? "none" : std::string(file.status().message());
 }
 
@@ -55,7 +57,29 @@ TEST(ScenarioFileTest, AScenarioHasANameOfItsOwnAndAKnownPolicy) {
   EXPECT_THAT(ErrorOf(R"({"name": "n", "about": "a", "steps": []})"), HasSubstr("steps"));
   EXPECT_THAT(ErrorOf(R"({"name": "n", "about": "a", "topologyPolicy": "x",
                           "steps": [{"do": "stop-agent"}]})"),
-              AllOf(HasSubstr("topologyPolicy"), HasSubstr("single-numa-node")));
+              AllOf(HasSubstr("scenarios[0] (n).topologyPolicy"), HasSubstr("single-numa-node")));
+}
+
+TEST(ScenarioFileTest, AScenarioIsForBothModesUnlessItSaysAdvise) {
+  const auto with = [](const char* mode) {
+    return absl::StrCat(R"({"name": "n", "about": "a", )", mode,
+                        R"("steps": [{"do": "stop-agent"}]})");
+  };
+  const auto advise_only = [&](const char* mode) {
+    const auto file = ParseScenarios(File(with(mode)), "f.json");
+    EXPECT_TRUE(file.ok()) << file.status();
+    return file.ok() && file->scenarios[0].advise_only;
+  };
+  EXPECT_FALSE(advise_only(""));
+  EXPECT_TRUE(advise_only(R"("mode": "advise", )"));
+  for (const char* value : {"enforce", "", "both", "Advise"}) {
+    EXPECT_EQ(
+        ErrorOf(with(absl::StrCat("\"mode\": \"", value, "\", ").c_str())),
+        absl::StrCat("f.json: scenarios[0] (n).mode: \"", value,
+                     "\" is not \"advise\"; leave it out if the scenario is for enforce too"));
+  }
+  EXPECT_THAT(ErrorOf(with(R"("mode": null, )")), HasSubstr("scenarios[0] (n).mode"));
+  EXPECT_THAT(ErrorOf(with(R"("modes": "advise", )")), HasSubstr("unknown key \"modes\""));
 }
 
 }  // namespace

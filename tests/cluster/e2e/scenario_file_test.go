@@ -27,9 +27,13 @@ type scenario struct {
 	Name           string            `json:"name"`
 	About          string            `json:"about"`
 	TopologyPolicy string            `json:"topologyPolicy"`
+	RawMode        json.RawMessage   `json:"mode"` // absent: both
 	RawSteps       []json.RawMessage `json:"steps"`
 	Steps          []step            `json:"-"`
 }
+
+// isFor says whether it is done with the agent in that fabric.mode.
+func (s *scenario) isFor(mode string) bool { return s.RawMode == nil || mode == advise }
 
 type container struct {
 	Name        string `json:"name"`
@@ -121,6 +125,9 @@ func readScenarios(text []byte) (*scenarios, error) {
 		case s.TopologyPolicy != "" && !slices.Contains(topologyPolicies, s.TopologyPolicy):
 			return nil, fmt.Errorf("%s: topologyPolicy: %q is none of %v", where, s.TopologyPolicy,
 				topologyPolicies)
+		case s.RawMode != nil && string(s.RawMode) != `"advise"`:
+			return nil, fmt.Errorf(`%s: mode: %s is not "advise"; leave it out if the scenario is for enforce too`,
+				where, s.RawMode)
 		}
 		names[s.Name] = true
 		for j, raw := range s.RawSteps {
@@ -204,9 +211,35 @@ func TestAWrongScenarioFileIsAnError(t *testing.T) {
 			`unknown field "modul"`,
 		`{"scenarios": [{"name": "a", "about": "b", "topologyPolicy": "x", "steps": [{"do": "stop-agent"}]}]}`: `scenarios[0] (a): ` +
 			`topologyPolicy: "x" is none of [best-effort restricted single-numa-node]`,
+		`{"scenarios": [{"name": "a", "about": "b", "mode": "enforce", "steps": [{"do": "stop-agent"}]}]}`: `scenarios[0] (a): ` +
+			`mode: "enforce" is not "advise"; leave it out if the scenario is for enforce too`,
+		`{"scenarios": [{"name": "a", "about": "b", "mode": "", "steps": [{"do": "stop-agent"}]}]}`: `scenarios[0] (a): ` +
+			`mode: "" is not "advise"; leave it out if the scenario is for enforce too`,
+		`{"scenarios": [{"name": "a", "about": "b", "mode": null, "steps": [{"do": "stop-agent"}]}]}`: `scenarios[0] (a): ` +
+			`mode: null is not "advise"; leave it out if the scenario is for enforce too`,
 	} {
 		if _, err := readScenarios([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestAScenarioIsForBothModesUnlessItSaysAdvise(t *testing.T) {
+	file, err := readScenarios([]byte(`{"scenarios": [
+		{"name": "both", "about": "b", "steps": [{"do": "stop-agent"}]},
+		{"name": "one", "about": "b", "mode": "advise", "steps": [{"do": "stop-agent"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]string{{advise, enforce}, {advise}} {
+		var got []string
+		for _, mode := range []string{advise, enforce} {
+			if file.Scenarios[i].isFor(mode) {
+				got = append(got, mode)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s is for %v, want %v", file.Scenarios[i].Name, got, want)
 		}
 	}
 }

@@ -26,14 +26,6 @@ func TestKubeletScenariosOfBestEffort(t *testing.T)     { runScenarios(t, "best-
 func TestKubeletScenariosOfRestricted(t *testing.T)     { runScenarios(t, "restricted") }
 func TestKubeletScenariosOfSingleNumaNode(t *testing.T) { runScenarios(t, "single-numa-node") }
 
-// Sets of GPUs that are no partition, which enforce refuses; kubelet's word on a pod that the agent has
-// not forgotten; and what has nothing to do with GPUs.
-var adviseOnly = []string{
-	"ThreeGpusAreNoPartition", "WhatAnInitContainerHadStaysThePods", "BestEffortTakesThemAnyway",
-	"WithoutItsCheckpointKubeletKnowsNoDevices", "AGpuThatVanishesIsNoLongerAllocatable",
-	"TheEndOfAnOldPluginLeavesTheNewOne", "ASocketNameIsGoodForOneRegistration",
-}
-
 func runScenarios(t *testing.T, policy string) {
 	file := mustReadScenarios(t)
 	options := lab.Options{Board: file.Board, AgentConfig: jsonLog}
@@ -45,7 +37,7 @@ func runScenarios(t *testing.T, policy string) {
 	mode := advise
 	for _, next := range []string{advise, enforce} {
 		for _, s := range file.Scenarios {
-			if s.TopologyPolicy != policy || next == enforce && slices.Contains(adviseOnly, s.Name) {
+			if s.TopologyPolicy != policy || !s.isFor(next) {
 				continue
 			}
 			if mode != next {
