@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scenarios of tests/data/kubelet-scenarios.json on the simulated kubelet;
-// tests/cluster/e2e/scenarios_test.go does the same ones on a real kubelet, so that what the
-// agent's other tests rely on is what kubelet does.
+// tests/cluster/e2e/scenarios_test.go does the same ones on a real kubelet, in the same modes, so
+// that what the agent's other tests rely on is what kubelet does.
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "k8s_podresources_v1.grpc.pb.h"
 #include "sim/kubelet/fake_plugin_for_test.h"
 #include "tests/node/node_test.h"
@@ -34,18 +35,30 @@ const Result<ScenarioFile>& File() {
   return file;
 }
 
+constexpr absl::string_view kAdvise = "advise";
+constexpr absl::string_view kEnforce = "enforce";
+
+struct Run {
+  std::string mode, scenario;
+};
+void PrintTo(const Run& run, std::ostream* out) { *out << run.mode << "/" << run.scenario; }
+
 // Of a file that can't be read: one test, which says why.
-std::vector<std::string> Names() {
-  std::vector<std::string> names;
-  if (File().ok()) {
-    for (const Scenario& scenario : File()->scenarios) names.push_back(scenario.name);
+std::vector<Run> Runs() {
+  std::vector<Run> runs;
+  if (!File().ok()) return {{"advise", "None"}};
+  for (const absl::string_view mode : {kAdvise, kEnforce}) {
+    for (const Scenario& scenario : File()->scenarios) {
+      if (mode == kAdvise || !scenario.advise_only)
+        runs.push_back({std::string(mode), scenario.name});
+    }
   }
-  return names.empty() ? std::vector<std::string>{"None"} : names;
+  return runs;
 }
 
 using Lists = std::map<std::string, std::map<std::string, std::vector<std::string>>>;
 
-class ScenariosTest : public NodeTest, public ::testing::WithParamInterface<std::string> {
+class ScenariosTest : public NodeTest, public ::testing::WithParamInterface<Run> {
  protected:
   void Do(const ScenarioStep& step);
   void DoKubelet(const ScenarioStep& step);
@@ -54,6 +67,7 @@ class ScenariosTest : public NodeTest, public ::testing::WithParamInterface<std:
   void CreatePod(const ScenarioStep& step);
   PodStatus Pod(const std::string& name) const;
   void ExpectAdmitted(const std::string& name);
+  void ExpectActive(const std::string& name);
   void ExpectRefused(const ScenarioStep& step) const;
   void ExpectDevices(const ScenarioStep& step);
   void ExpectHanded(const ScenarioStep& step);
@@ -72,6 +86,10 @@ class ScenariosTest : public NodeTest, public ::testing::WithParamInterface<std:
   template <typename Request, typename Response, typename Method>
   grpc::Status Ask(Method method, const Request& request, Response& response);
   static std::map<std::string, std::vector<std::string>> Ids(const v1::PodResources& pod);
+  // What PodResources Get says: container -> ids.
+  std::map<std::string, std::vector<std::string>> Devices(const std::string& pod);
+  std::set<int> ModulesOf(const std::vector<std::string>& ids) const;
+  YamlOverrides Mode() const { return {{"fabric.mode", GetParam().mode}}; }
 
   bool kubelet_runs_ = true;
   std::map<std::string, std::set<std::string>>
@@ -127,7 +145,7 @@ void ScenariosTest::DoKubelet(const ScenarioStep& step) {
     agent_.reset();
     EXPECT_TRUE(WaitForKubelet([this] { return !Report(File()->gpu).connected; }));
   } else if (step.action == "start-agent") {
-    StartAgent({}, /*wait=*/false);
+    StartAgent(Mode(), /*wait=*/false);
     WaitForGpus();
   } else {
     FAIL() << "this runner does not have it";
@@ -222,6 +240,21 @@ void ScenariosTest::ExpectAdmitted(const std::string& name) {
     if (gpus == container.envs.end()) continue;
     handed_[absl::StrCat(name, "/", container.name)] = absl::StrSplit(gpus->second, ',');
   }
+  if (GetParam().mode == kEnforce) ExpectActive(name);
+}
+
+// By kubelet's word and Fabric Manager's, not the agent's.
+void ScenariosTest::ExpectActive(const std::string& name) {
+  const std::set<int> active = node_->fm().active();
+  for (const auto& [container, ids] : Devices(name)) {
+    const std::set<int> modules = ModulesOf(ids);
+    if (modules.empty()) continue;  // nothing of the agent's
+    const std::optional<int> partition = PartitionOf(modules);
+    EXPECT_TRUE(partition.has_value() && active.contains(*partition))
+        << name << "/" << container << " has modules " << ::testing::PrintToString(modules)
+        << ", partition " << partition.value_or(-1) << "; active are "
+        << ::testing::PrintToString(active);
+  }
 }
 
 void ScenariosTest::ExpectRefused(const ScenarioStep& step) const {
@@ -256,22 +289,31 @@ std::map<std::string, std::vector<std::string>> ScenariosTest::Ids(const v1::Pod
   return ids;
 }
 
-void ScenariosTest::ExpectDevices(const ScenarioStep& step) {
+std::map<std::string, std::vector<std::string>> ScenariosTest::Devices(const std::string& pod) {
   v1::GetPodResourcesRequest request;
-  request.set_pod_name(step.pod);
+  request.set_pod_name(pod);
   request.set_pod_namespace("default");
   v1::GetPodResourcesResponse response;
   const grpc::Status status = Ask(&v1::PodResourcesLister::Stub::Get, request, response);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  const std::vector<std::string> ids = Ids(response.pod_resources())[step.container];
-  EXPECT_THAT(ids, ::testing::SizeIs(step.count));
-  if (step.partition.empty()) return;
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return Ids(response.pod_resources());
+}
+
+std::set<int> ScenariosTest::ModulesOf(const std::vector<std::string>& ids) const {
   std::set<int> modules;
   for (const BoardDevice& device : node_->board().devices) {
     if (std::find(ids.begin(), ids.end(), device.address.ToString()) != ids.end()) {
       modules.insert(device.module);
     }
   }
+  return modules;
+}
+
+void ScenariosTest::ExpectDevices(const ScenarioStep& step) {
+  const std::vector<std::string> ids = Devices(step.pod)[step.container];
+  EXPECT_THAT(ids, ::testing::SizeIs(step.count));
+  if (step.partition.empty()) return;
+  const std::set<int> modules = ModulesOf(ids);
   EXPECT_EQ(PartitionOf(modules).has_value(), step.partition == "one")
       << ::testing::PrintToString(modules);
 }
@@ -324,20 +366,25 @@ void ScenariosTest::ExpectCalls(const ScenarioStep& step) const {
 
 TEST_P(ScenariosTest, IsAsOnARealKubelet) {
   ASSERT_TRUE(File().ok()) << File().status();
-  const auto scenario = std::find_if(File()->scenarios.begin(), File()->scenarios.end(),
-                                     [](const Scenario& one) { return one.name == GetParam(); });
+  const auto scenario =
+      std::find_if(File()->scenarios.begin(), File()->scenarios.end(),
+                   [](const Scenario& one) { return one.name == GetParam().scenario; });
   ASSERT_NE(scenario, File()->scenarios.end()) << "no scenarios in the file";
   MakeNode({.board = File()->board, .topology_policy = scenario->topology_policy});
-  StartAgent();
+  StartAgent(Mode());
   WaitForLog("event=fabric_up");
+  // In enforce no device is healthy before that.
+  const int all = static_cast<int>(node_->board().devices.size());
+  ASSERT_TRUE(WaitForKubelet([&] { return Report(File()->gpu).allocatable == all; }));
   for (size_t i = 0; i < scenario->steps.size() && !HasFatalFailure(); ++i) {
     SCOPED_TRACE(absl::StrCat(scenario->name, ": steps[", i, "]: ", scenario->steps[i].action));
     Do(scenario->steps[i]);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kubelet, ScenariosTest, ::testing::ValuesIn(Names()),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Kubelet, ScenariosTest, ::testing::ValuesIn(Runs()), [](const auto& test) {
+  return absl::StrCat(test.param.mode, "_", test.param.scenario);
+});
 
 }  // namespace
 }  // namespace switchyard::sim

@@ -16,8 +16,8 @@ import (
 )
 
 // The scenarios of tests/data/kubelet-scenarios.json on a real kubelet; tests/node/scenarios_test.cpp
-// does the same ones on the simulated kubelet. One cluster for all that share kubelet's configuration,
-// and for both modes.
+// does the same ones on the simulated kubelet, in the same modes. One cluster for all that share kubelet's
+// configuration, and for both modes.
 //
 // In enforce every container's GPUs must be an active partition besides.
 func TestKubeletScenarios(t *testing.T) { runScenarios(t, "") }
