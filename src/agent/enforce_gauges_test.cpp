@@ -71,7 +71,7 @@ TEST(EnforceGauges, CountersCarryTheirReasonsAndCodes) {
   tenancy::EnforceView view;
   view.activations = 7;
   view.deactivations = 3;
-  view.fabric_failures = {{"activate -7", 2}, {"deactivate deadline", 1}};
+  view.fabric_failures = {{"activate -7", 2}, {"deactivate DEADLINE_EXCEEDED", 1}};
   view.refusals = {{"held", 4}};
   view.actions = {{"release", 5}};
   view.draining = true;
@@ -83,7 +83,7 @@ TEST(EnforceGauges, CountersCarryTheirReasonsAndCodes) {
       Value(gauges, "switchyard_fabric_failures_total", {{"change", "activate"}, {"code", "-7"}}),
       2);
   EXPECT_EQ(Value(gauges, "switchyard_fabric_failures_total",
-                  {{"change", "deactivate"}, {"code", "deadline"}}),
+                  {{"change", "deactivate"}, {"code", "DEADLINE_EXCEEDED"}}),
             1);
   EXPECT_EQ(Value(gauges, "switchyard_refusals_total", {{"reason", "held"}}), 4);
   EXPECT_EQ(Value(gauges, "switchyard_refusals_total", {{"reason", "dirty"}}),

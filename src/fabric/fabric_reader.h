@@ -34,7 +34,7 @@ class FabricReader {
   //   kUnimplemented       FM does not know our structures (version)
   //   kDataLoss            the list breaks FM's own rules
   //   kCancelled           a change went first (FabricControl), or this end is closed
-  //   (FabricHelper) kInternal            any other code; its number and name are in the message
+  //   kInternal            any other code; its number and name are in the message
   // Every message says what to do next.
   [[nodiscard]] virtual Result<FabricList> ReadPartitions() = 0;
 

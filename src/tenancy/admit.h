@@ -2,7 +2,7 @@
 #pragma once
 
 // A request for exactly these modules, judged: from views to what must be done. Pure; no text on
-// the way to a yes (admit_why.h makes the words of a no).
+// the way to a yes (enforcer_words.cpp has the words of a no).
 //
 // In the way are the tenancies and the active partitions of nobody that overlap the request. All of
 // them must be free before anything is taken away: no member held, no owner that has them by

@@ -19,7 +19,7 @@ namespace switchyard::tenancy {
 
 // One action of the reconciler, in words an operator reads.
 struct PlannedAction {
-  // "release", "reactivate", "adopt", "forget", "send_active", "keep", "report"
+  // ActName: "keep", "confirm", "release", "forget", "reactivate", "adopt", "report"
   absl::string_view action;
   std::optional<std::uint64_t> tenancy;
   std::optional<int> partition;
@@ -57,11 +57,12 @@ struct EnforceView {
   std::string fabric_problem;   // why nothing can be changed; empty: it can
   std::string journal_problem;  // empty: it can be read and written
   bool draining = false;
-  // Since the start. Keys are bounded: reasons are those of refusal.h, codes of FabricCodeOf.
+  // Since the start. Keys are bounded: reasons are those of refusal.h, codes those of FabricCodeOf
+  // or, where Fabric Manager said nothing, of Status.
   std::map<std::string, std::uint64_t> refusals;         // by reason
   std::map<std::string, std::uint64_t> actions;          // of the reconciler, by name
-  std::map<std::string, std::uint64_t> fabric_failures;  // "activate -7", "deactivate deadline"
-  std::uint64_t activations = 0;
+  std::map<std::string, std::uint64_t> fabric_failures;  // "activate -7", "set_activated ABORTED"
+  std::uint64_t activations = 0;                         // that the list showed
   std::uint64_t deactivations = 0;
 };
 

@@ -76,12 +76,14 @@ Status Enforcer::Impl::Change(absl::string_view what, const Partition& partition
   }
   ++generation_;
   longest_ = std::max(longest_, parts_.clock->Monotonic() - began);
-  ++(active ? activations_ : deactivations_);
   Status status = list.status();
   if (list.ok()) {
     TakeList(*std::move(list), began);
     const Partition* now = FindExact(*table_, modules);
-    if (now != nullptr && now->active == active) return OkStatus();
+    if (now != nullptr && now->active == active) {
+      ++(active ? activations_ : deactivations_);
+      return OkStatus();
+    }
     status = absl::UnknownError(
         absl::StrCat("Fabric Manager reports a success, and its list still has the partition ",
                      active ? "inactive" : "active", "; look at Fabric Manager's log"));

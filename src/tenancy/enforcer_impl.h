@@ -72,7 +72,8 @@ class Enforcer::Impl {
   // Owners asked in one request.
   using Answers = std::vector<std::pair<Owner, Possession>>;
 
-  // ---- enforcer_change.cpp: memory and step are held, memory is given up for each call ---------
+  // Memory and step are held, memory is given up for each call.
+  // ---- enforcer_journal.cpp --------------------------------------------------------------------
   // Journal, then ledger. An error leaves the ledger as it was.
   Status Save(TenancyRecord record);
   Status Erase(std::uint64_t id);
@@ -85,6 +86,7 @@ class Enforcer::Impl {
   // Foreign partitions of now, in the journal if they changed.
   Status SaveForeign();
 
+  // ---- enforcer_change.cpp ---------------------------------------------------------------------
   // One change of the fabric. OK: it happened, and the new list is known.
   Status Change(absl::string_view what, const fabric::Partition& partition, bool active);
   void TakeList(fabric::FabricList list, absl::Duration began);
@@ -127,24 +129,30 @@ class Enforcer::Impl {
   [[nodiscard]] Status TimeForAnother() const;
   Status Refuse(Refused refused);
   Status RefuseHeld(fabric::ModuleSet modules, const Held& held);
+
+  // ---- enforcer_words.cpp ----------------------------------------------------------------------
   Status ExplainRefusal(const AdmitInput& in, const Admission& admission) const;
   Status ExplainHeld(fabric::ModuleSet modules, const Held& held) const;
 
   // ---- enforcer_reconcile.cpp ------------------------------------------------------------------
   ReconcileInput MakeInput(const Held& held, fabric::ModuleSet looked) const;
-  void CarryOut(const Decision& decision, fabric::ModuleSet free);
+  // True if it was done: what stands in the way keeps it for the next pass.
+  bool CarryOut(const Decision& decision, fabric::ModuleSet free);
   [[nodiscard]] bool IsOutdated(const Decision& decision) const;
-  void Adopt(const Decision& decision);
+  bool Adopt(const Decision& decision);
   void ReportOnce(const Decision& decision);
   void RememberLost(TenancyRecord record);
   void DropUsedLost(const Held& held, fabric::ModuleSet looked);
   // Since when an active partition of nobody has had no user by both views.
   void TrackForeign(const Decisions& decisions);
+
+  // ---- enforcer_restart.cpp --------------------------------------------------------------------
   // The answer to a Fabric Manager that waits after a warm restart.
   void SendActive();
   std::vector<int> ActiveToSend(bool& certain);
   [[nodiscard]] bool KnownInactive(const TenancyRecord& record) const;
 
+  // ---- enforcer_change.cpp ---------------------------------------------------------------------
   [[nodiscard]] Watch& WatchOf(std::uint64_t id);
   [[nodiscard]] const Watch* FindWatch(std::uint64_t id) const;
   [[nodiscard]] bool Happened(const TenancyRecord& record, const Watch& watch) const;

@@ -78,7 +78,7 @@ void Enforcer::Impl::Reconcile() {
       free = {};
       if (IsOutdated(decision)) continue;
     }
-    CarryOut(decision, free);
+    if (CarryOut(decision, free)) ++actions_[ActName(decision.act)];
   }
   (void)SaveForeign();  // reported there
 
@@ -118,17 +118,16 @@ void Enforcer::Impl::TrackForeign(const Decisions& decisions) {
   }
 }
 
-void Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
+bool Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
   const TenancyRecord* record = ledger_.Find(decision.tenancy);
-  if (decision.tenancy != 0 && record == nullptr) return;
-  if (decision.act != Act::kKeep && decision.act != Act::kReport) ++actions_[ActName(decision.act)];
+  if (decision.tenancy != 0 && record == nullptr) return false;
   switch (decision.act) {
     case Act::kKeep:
-      return;
+      return false;
     case Act::kReport:
       ReportOnce(decision);
       if (decision.why == Why::kLost && record != nullptr) RememberLost(*record);
-      return;
+      return false;
     case Act::kConfirm: {
       TenancyRecord confirmed = *record;
       confirmed.state = TenancyState::kActive;
@@ -136,38 +135,36 @@ void Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
       confirmed.boot = options_.boot;
       confirmed.partition = decision.partition->id;
       WatchOf(decision.tenancy).uncertain_since.reset();
-      (void)Save(std::move(confirmed));  // reported there, and decided again
-      return;
+      return Save(std::move(confirmed)).ok();  // else reported there, and decided again
     }
     case Act::kForget:
       if (decision.why != Why::kUnfinished) {
         Held held;
         AskDevices(record->modules, held);
         record = ledger_.Find(decision.tenancy);
-        if (record == nullptr || held.modules.Overlaps(record->modules)) return;  // decided again
+        if (record == nullptr || held.modules.Overlaps(record->modules))
+          return false;  // decided again
       }
-      (void)Forget(decision.tenancy, WhyText(decision.why));
-      return;
+      return Forget(decision.tenancy, WhyText(decision.why)).ok();
     case Act::kRelease:
     case Act::kReactivate: {
-      if (!up_) return;  // since it was decided: decided again
+      if (!up_) return false;  // since it was decided: decided again
       const ModuleSet modules = record->modules;
       Held held;
       if (!free.ContainsAll(modules)) held = Look(modules);
       AskDevices(modules, held);
-      if (held.modules.Overlaps(modules)) return;  // decided again
-      if (decision.act == Act::kRelease) {
-        (void)End(decision.tenancy, modules, WhyText(decision.why));
-        return;
-      }
-      if (Establish(*record).ok())
-        Tell("reactivated", Severity::kInfo, "activated again after the node's reboot",
-             ledger_.Find(decision.tenancy));
-      return;
+      if (held.modules.Overlaps(modules)) return false;  // decided again
+      if (decision.act == Act::kRelease)
+        return End(decision.tenancy, modules, WhyText(decision.why)).ok();
+      if (!Establish(*record).ok()) return false;
+      Tell("reactivated", Severity::kInfo, "activated again after the node's reboot",
+           ledger_.Find(decision.tenancy));
+      return true;
     }
     case Act::kAdopt:
       return Adopt(decision);
   }
+  return false;
 }
 
 // The next agent must not tell a Fabric Manager that restarts warm that it is active.
@@ -177,7 +174,7 @@ void Enforcer::Impl::RememberLost(TenancyRecord record) {
   (void)Save(std::move(record));  // reported there, and decided again
 }
 
-void Enforcer::Impl::Adopt(const Decision& decision) {
+bool Enforcer::Impl::Adopt(const Decision& decision) {
   TenancyRecord record;
   record.id = NewId();
   record.state = TenancyState::kActive;
@@ -194,11 +191,12 @@ void Enforcer::Impl::Adopt(const Decision& decision) {
     missing = missing - device.modules;
   }
   // A device that is off the bus has no nodes to remember, and its container needs them.
-  if (!missing.empty()) return;
+  if (!missing.empty()) return false;
   const TenancyRecord adopted = record;
-  if (!Save(std::move(record)).ok()) return;  // reported there, and decided again
+  if (!Save(std::move(record)).ok()) return false;  // reported there, and decided again
   Tell("adopted", Severity::kInfo,
        "an active partition that was found, and kubelet lists its members in one pod", &adopted);
+  return true;
 }
 
 void Enforcer::Impl::ReportOnce(const Decision& decision) {
