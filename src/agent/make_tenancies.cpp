@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/make_tenancies.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/restart_judge.h"
 #include "fabric/restart_kind.h"
 #include "kube/pod_of_cgroup.h"
 
@@ -20,19 +22,6 @@ fabric::RestartSetting SettingOf(FabricRestart restart) {
       return fabric::RestartSetting::kAuto;
   }
   return fabric::RestartSetting::kAuto;
-}
-
-bool RestartIsWarm(const Config& config, EventSink& events) {
-  const Result<fabric::RestartKind> kind =
-      fabric::FindRestartKind(SettingOf(config.fabric.restart), fabric::kFabricManagerConfig,
-                              HostRoot(config.paths.host_root));
-  if (kind.ok()) return kind->warm;
-  events.Report({"restart_kind_unknown",
-                 Severity::kWarning,
-                 absl::StrCat("what a restart of Fabric Manager means here can't be told: ",
-                              kind.status().message(), "; taken for cold, set fabric.restart"),
-                 {}});
-  return false;
 }
 
 std::string PodText(absl::string_view cgroup) {
@@ -58,10 +47,14 @@ std::unique_ptr<tenancy::Tenancies> MakeTenancies(const Config& config,
     options.enforce.wait = config.allocate_wait;
     options.enforce.grace = config.tenancy_grace;
     options.enforce.fabric_timeout = config.fabric.timeout;
-    options.enforce.restart_is_warm = RestartIsWarm(config, *from.events);
     options.enforce.reactivate_at_start = config.consumer == Consumer::kKata;
     parts.control = from.fabric;
     parts.who = PodText;
+    const auto judge = std::make_shared<RestartJudge>(SettingOf(config.fabric.restart),
+                                                      fabric::kFabricManagerConfig,
+                                                      options.host_root, *from.events);
+    (void)judge->IsWarm();  // what can't be told is told at the start
+    parts.restart_is_warm = [judge] { return judge->IsWarm(); };
   }
   return std::make_unique<tenancy::Tenancies>(std::move(options), std::move(parts));
 }

@@ -22,8 +22,6 @@ struct TenanciesParts {
   fabric::FabricControl* fabric = nullptr;  // null when the fabric is off
 };
 
-// What can't be told about Fabric Manager's restarts is reported (event restart_kind_unknown) and
-// taken for cold: a list sent to a cold Fabric Manager is undefined.
 [[nodiscard]] std::unique_ptr<tenancy::Tenancies> MakeTenancies(const Config& config,
                                                                 const TenanciesParts& parts);
 

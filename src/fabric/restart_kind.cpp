@@ -99,9 +99,9 @@ bool IsRestartingFabricManager(absl::string_view command_line) {
   return std::find(words.begin() + 1, words.end(), kFlag) != words.end();
 }
 
-bool WaitsForActiveList(bool warm, const Status& read_error, bool endpoint_worked) {
+bool MayWaitForActiveList(const Status& read_error, bool endpoint_worked) {
   const std::optional<FabricAnswer> answer = FabricAnswerOf(read_error);
-  if (!warm || !answer || answer->function != kListFunction) return false;
+  if (!answer || answer->function != kListFunction) return false;
   switch (answer->code) {
     case nvfm::kNotSupported:
     case nvfm::kVersionMismatch:

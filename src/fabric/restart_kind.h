@@ -36,8 +36,8 @@ inline constexpr char kFabricManagerConfig[] = "/usr/share/nvidia/nvswitch/fabri
 // `command_line`: as in /proc/PID/cmdline, words ending in zero bytes.
 [[nodiscard]] bool IsRestartingFabricManager(absl::string_view command_line);
 
-// True if a failed ReadPartitions means that a warm FM waits for the list. `endpoint_worked`: some
-// read at this address has succeeded (else -4 is FM's internal endpoint).
-[[nodiscard]] bool WaitsForActiveList(bool warm, const Status& read_error, bool endpoint_worked);
+// True if a failed ReadPartitions means that FM waits for the list, should it be a warm one.
+// `endpoint_worked`: some read at this address has succeeded (else -4 is FM's internal endpoint).
+[[nodiscard]] bool MayWaitForActiveList(const Status& read_error, bool endpoint_worked);
 
 }  // namespace switchyard::fabric

@@ -126,20 +126,19 @@ Status Read(const char* function, int code) {
   return WithFabricAnswer(absl::UnavailableError("x"), {function, code});
 }
 
-TEST(WaitsForActiveList, OnlyAWarmOneWhoseListCallIsRefused) {
+TEST(MayWaitForActiveList, OnlyOneWhoseListCallIsRefused) {
   const char* list = "fmGetSupportedFabricPartitions";
   for (const int code : {-8, -22, -2, -1, -5, -99}) {
-    EXPECT_TRUE(WaitsForActiveList(true, Read(list, code), false)) << code;
-    EXPECT_FALSE(WaitsForActiveList(false, Read(list, code), true)) << code;
-    EXPECT_FALSE(WaitsForActiveList(true, Read("fmConnect", code), true)) << code;
+    EXPECT_TRUE(MayWaitForActiveList(Read(list, code), false)) << code;
+    EXPECT_FALSE(MayWaitForActiveList(Read("fmConnect", code), true)) << code;
   }
   for (const int code : {-3, -6, -9}) {
-    EXPECT_FALSE(WaitsForActiveList(true, Read(list, code), true)) << code;
+    EXPECT_FALSE(MayWaitForActiveList(Read(list, code), true)) << code;
   }
-  EXPECT_TRUE(WaitsForActiveList(true, Read(list, -4), true));
-  EXPECT_FALSE(WaitsForActiveList(true, Read(list, -4), false)) << "FM's internal endpoint";
-  EXPECT_FALSE(WaitsForActiveList(true, absl::DeadlineExceededError("x"), true));
-  EXPECT_FALSE(WaitsForActiveList(true, OkStatus(), true));
+  EXPECT_TRUE(MayWaitForActiveList(Read(list, -4), true));
+  EXPECT_FALSE(MayWaitForActiveList(Read(list, -4), false)) << "FM's internal endpoint";
+  EXPECT_FALSE(MayWaitForActiveList(absl::DeadlineExceededError("x"), true));
+  EXPECT_FALSE(MayWaitForActiveList(OkStatus(), true));
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ Enforcement::Enforcement(const Options& options, const Parts& parts)
   given.fabric = parts.control;
   given.holders = parts.holders == nullptr ? holders_.get() : parts.holders;
   given.who = parts.who;
+  given.restart_is_warm = parts.restart_is_warm;
   enforcer_ = std::make_unique<Enforcer>(enforce, std::move(given));
   if (const Status loaded = enforcer_->Load(); !loaded.ok()) {
     parts.events->Report({"journal_unusable",

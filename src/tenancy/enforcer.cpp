@@ -104,10 +104,13 @@ void Enforcer::Impl::ObserveFabric(const Result<fabric::FabricList>& list,
   const Step step(*this, absl::InfiniteDuration());
   if (generation != generation_ || absl::IsCancelled(list.status())) return;
   if (!list.ok()) {
-    if (fabric::WaitsForActiveList(options_.restart_is_warm, list.status(), ever_up_) &&
-        journal_.ok()) {
-      return SendActive();
+    bool waits = journal_.ok() && parts_.restart_is_warm &&
+                 fabric::MayWaitForActiveList(list.status(), ever_up_);
+    if (waits) {
+      const Outside outside(*this);
+      waits = parts_.restart_is_warm();
     }
+    if (waits) return SendActive();
     up_ = false;
     fabric_ = list.status();
     return;

@@ -36,7 +36,6 @@ struct EnforcerOptions {
   absl::Duration fabric_timeout = absl::Seconds(15);    // of one call; of all in one Acquire
   absl::Duration look_again = absl::Milliseconds(250);  // at holders, while waiting for one to exit
   BootId boot;                                          // of this boot; unknown: nothing is granted
-  bool restart_is_warm = false;  // Fabric Manager on this node restarts with its state
   // Tenancies of a former boot are activated by Reconcile, not by PreStart: for consumers whose
   // virtual machine is built before PreStartContainer (Kata).
   bool reactivate_at_start = false;
@@ -52,6 +51,9 @@ struct EnforcerParts {
   AssignmentSource* assignments = nullptr;  // may come later: SetAssignmentSource
   // A holder's cgroup in words ("pod default/a"), empty if it is none's; may be null.
   std::function<std::string(absl::string_view cgroup)> who;
+  // Whether Fabric Manager on this node restarts with its state, as it is now: asked when it has
+  // refused to tell its list, within a step of ObserveFabric. Null: it does not.
+  std::function<bool()> restart_is_warm;
 };
 
 struct TenancyRequest {

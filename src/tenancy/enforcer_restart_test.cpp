@@ -52,7 +52,7 @@ TEST_F(EnforcerRestartTest, AfterACrashInAnActivationTheGraceDecides) {
 }
 
 TEST_F(EnforcerRestartTest, AWarmFabricManagerIsToldAllThatWasActive) {
-  options_.restart_is_warm = true;
+  restart_is_warm_ = true;
   fabric_.SetActive(12, true);  // foreign: module 6
   Start();
   ASSERT_TRUE(Acquire({1, 3}).ok());
@@ -70,7 +70,7 @@ TEST_F(EnforcerRestartTest, AWarmFabricManagerIsToldAllThatWasActive) {
 class EnforcerWarmTest : public EnforcerRestartTest {
  protected:
   EnforcerWarmTest() {
-    options_.restart_is_warm = true;
+    restart_is_warm_ = true;
     Start();
   }
   // Fabric Manager waits, is told what was active, and goes on.
@@ -83,6 +83,17 @@ class EnforcerWarmTest : public EnforcerRestartTest {
     return fabric_.sent.value_or(std::set<int>{-1});
   }
 };
+
+TEST_F(EnforcerWarmTest, WhetherItIsWarmIsJudgedWhenItMatters) {
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  restart_is_warm_ = false;
+  fabric_.down = fabric::WithFabricAnswer(absl::UnavailableError("still initialising"),
+                                          {"fmGetSupportedFabricPartitions", -8});
+  Turns(3);
+  EXPECT_THAT(fabric_.calls, Not(Contains("set"))) << "what it does to a cold one is undefined";
+  restart_is_warm_ = true;
+  EXPECT_THAT(SentAfterWarmRestart(), ElementsAre(3));
+}
 
 TEST_F(EnforcerWarmTest, WhatWasOnlyAskedForIsNotSent) {
   fabric_.before_change = [] { throw std::runtime_error("crash"); };
@@ -131,7 +142,7 @@ TEST_F(EnforcerWarmTest, WhatWasLostAndActivatedAgainIsSent) {
 }
 
 TEST_F(EnforcerRestartTest, ANodeWithoutTenanciesSendsAnEmptyList) {
-  options_.restart_is_warm = true;
+  restart_is_warm_ = true;
   Start();
   fabric_.down = fabric::WithFabricAnswer(absl::UnavailableError("still initialising"),
                                           {"fmGetSupportedFabricPartitions", -8});
@@ -285,7 +296,7 @@ TEST_F(EnforcerRestartTest, ADrainOutlivesTheAgent) {
 }
 
 TEST_F(EnforcerRebootTest, NothingOfAFormerBootIsSentToAWarmFabricManager) {
-  options_.restart_is_warm = true;
+  restart_is_warm_ = true;
   fabric_.down = fabric::WithFabricAnswer(absl::UnavailableError("still initialising"),
                                           {"fmGetSupportedFabricPartitions", -8});
   fabric_.failures.push_back({OkStatus(), true});
@@ -294,7 +305,7 @@ TEST_F(EnforcerRebootTest, NothingOfAFormerBootIsSentToAWarmFabricManager) {
 }
 
 TEST_F(EnforcerRebootTest, WhatWasSeenActiveAgainIsSentToAWarmFabricManager) {
-  options_.restart_is_warm = true;
+  restart_is_warm_ = true;
   fabric_.SetActive(3, true);
   Start();
   fabric_.down = fabric::WithFabricAnswer(absl::UnavailableError("still initialising"),

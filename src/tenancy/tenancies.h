@@ -60,6 +60,7 @@ struct Parts {
   fabric::FabricControl* control = nullptr;
   HolderSource* holders = nullptr;  // null: the processes of the host root
   std::function<std::string(absl::string_view cgroup)> who = {};
+  std::function<bool()> restart_is_warm = {};
 };
 
 // What operators see of the fabric: one consistent copy.

@@ -49,7 +49,8 @@ void World::FabricRestart() {
   const std::int64_t down = random.Between(0, 20) * 1000;
   // Ids of a table that the agent never read can't be sent by it.
   const bool known = enforcer_ != nullptr && Knows(enforcer_->Table().get());
-  if (options_.restart_is_warm && known && random.Percent(80)) return fabric_.WarmRestart(down);
+  if (random.Percent(10)) restart_is_warm_ = !restart_is_warm_;
+  if (restart_is_warm_ && known && random.Percent(80)) return fabric_.WarmRestart(down);
   fabric_.ColdRestart(down, random.Percent(25));
 }
 

@@ -48,7 +48,7 @@ void World::MakeNode() {
                       &profile_.operators, &profile_.claims, &profile_.delays})
     *fault = random.Percent(40);
   options_.boot = rules_.boot = {1, 1};
-  options_.restart_is_warm = random.Percent(50);
+  restart_is_warm_ = random.Percent(50);
   options_.reactivate_at_start = random.Percent(30);
   hardware_.iommufd = random.Percent(40);
   const bool companions = random.Percent(20);
@@ -77,7 +77,7 @@ void World::MakeNode() {
   }
   MakeMap();
   if (random.Percent(25)) Predecessor();
-  stage_.Tell("board ", board_.name, options_.restart_is_warm ? ", warm" : ", cold",
+  stage_.Tell("board ", board_.name, restart_is_warm_ ? ", warm" : ", cold",
               options_.reactivate_at_start ? ", Kata" : "");
   StartAgent();
 }
@@ -125,6 +125,7 @@ void World::StartAgent() {
     parts.fabric = &fabric_;
     parts.holders = &hardware_;
     parts.assignments = &kubelet_;
+    parts.restart_is_warm = [this] { return restart_is_warm_; };
     options_.boot = rules_.boot;
     enforcer_ = std::make_unique<tenancy::Enforcer>(options_, std::move(parts));
     rules_.enforcer = enforcer_.get();

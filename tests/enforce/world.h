@@ -138,6 +138,7 @@ class World {
   Rules rules_;
   StorySink sink_;
   tenancy::EnforcerOptions options_;
+  bool restart_is_warm_ = false;                 // Fabric Manager, as its configuration is now
   std::unique_ptr<tenancy::Enforcer> enforcer_;  // null: the agent is not running
   std::shared_ptr<const fabric::ModuleMap> map_ = std::make_shared<const fabric::ModuleMap>();
   std::optional<fabric::FabricList> remembered_;

@@ -200,6 +200,7 @@ class EnforcerFixture : public ::testing::Test {
     parts.who = [](absl::string_view cgroup) {
       return cgroup == "/kubepods/pod1" ? std::string("pod 1") : std::string();
     };
+    parts.restart_is_warm = [this] { return restart_is_warm_; };
     enforcer_ = std::make_unique<Enforcer>(options_, std::move(parts));
     loaded_ = enforcer_->Load();
     Board board;
@@ -257,6 +258,7 @@ class EnforcerFixture : public ::testing::Test {
   ModelJournal journal_;
   ModelHolders holders_;
   EnforcerOptions options_;
+  bool restart_is_warm_ = false;
   std::unique_ptr<Enforcer> enforcer_;
   Status loaded_;
 };
