@@ -29,12 +29,6 @@ Gauge Counter(Gauge gauge) {
   return gauge;
 }
 
-// Kubelet once said whose it is and says so no more, but a process still has a GPU of it open.
-bool IsOrphaned(const tenancy::TenancyView& view) {
-  return view.record.state == TenancyState::kActive && view.record.owner.has_value() &&
-         !view.record.until_released && !view.listed && !view.unused_for;
-}
-
 Gauge Tenancies(const tenancy::EnforceView& view) {
   std::map<std::string, double> by_state;
   for (const auto state : {TenancyState::kPlanned, TenancyState::kActivating, TenancyState::kActive,
@@ -88,7 +82,7 @@ std::vector<Gauge> MakeEnforceGauges(const tenancy::EnforceView& view,
   double orphaned = 0;
   double uncertain = 0;
   for (const tenancy::TenancyView& one : view.tenancies) {
-    orphaned += IsOrphaned(one) ? 1 : 0;
+    orphaned += one.orphaned ? 1 : 0;
     uncertain += one.uncertain ? 1 : 0;
   }
   std::map<std::string, double> actions;
@@ -96,7 +90,7 @@ std::vector<Gauge> MakeEnforceGauges(const tenancy::EnforceView& view,
   std::vector<Gauge> gauges = {
       Tenancies(view),
       One("switchyard_tenancies_orphaned",
-          "Tenancies whose pod is gone by kubelet's word while a process has a GPU open.",
+          "Tenancies that kubelet lists for no pod while a process has a GPU of them open.",
           orphaned),
       One("switchyard_tenancies_uncertain",
           "Tenancies of which nobody knows what became of the last change.", uncertain),

@@ -20,23 +20,19 @@ std::optional<double> Value(const std::vector<Gauge>& gauges, const std::string&
   return std::nullopt;
 }
 
-tenancy::TenancyView Tenancy(std::uint64_t id, TenancyState state, bool known, bool listed) {
+tenancy::TenancyView Tenancy(std::uint64_t id, TenancyState state) {
   tenancy::TenancyView view;
   view.record.id = id;
   view.record.state = state;
-  if (known) view.record.owner = tenancy::Owner{"pod", "default/a"};
-  view.listed = listed;
   return view;
 }
 
-TEST(EnforceGauges, CountTenanciesByStateAndOrphansOnlyWhereAProcessHolds) {
+TEST(EnforceGauges, CountTenanciesByStateOrphanedAndUncertain) {
   tenancy::EnforceView view;
-  view.tenancies = {Tenancy(1, TenancyState::kActive, true, true),
-                    Tenancy(2, TenancyState::kActive, true, false),   // the orphan
-                    Tenancy(3, TenancyState::kActive, false, false),  // not known yet
-                    Tenancy(4, TenancyState::kActive, true, false),
-                    Tenancy(5, TenancyState::kReleasing, true, false)};
-  view.tenancies[3].unused_for = absl::Seconds(1);  // nobody holds it
+  view.tenancies = {Tenancy(1, TenancyState::kActive), Tenancy(2, TenancyState::kActive),
+                    Tenancy(3, TenancyState::kActive), Tenancy(4, TenancyState::kActive),
+                    Tenancy(5, TenancyState::kReleasing)};
+  view.tenancies[1].orphaned = true;
   view.tenancies[4].uncertain = true;
   const auto gauges = MakeEnforceGauges(view, 4096);
   EXPECT_EQ(Value(gauges, "switchyard_tenancies", {{"state", "active"}}), 4);

@@ -34,6 +34,8 @@ struct TenancyView {
   bool listed = false;           // by kubelet's last word
   // How long both views have agreed that nobody has it; none: they don't.
   std::optional<absl::Duration> unused_for;
+  // A list of kubelet's has nobody for it, though it had time to, and it may be held open.
+  bool orphaned = false;
   bool uncertain = false;  // a change of its partition was asked for, its outcome is not known
 };
 

@@ -55,5 +55,38 @@ TEST_F(EnforcerCountsTest, AReleaseThatFailedIsNotCounted) {
   EXPECT_THAT(enforcer_->View().actions, ElementsAre(Pair("release", 1u)));
 }
 
+class OrphansTest : public EnforcerCountsTest {
+ protected:
+  OrphansTest() { EXPECT_TRUE(Acquire({1, 3}).ok()); }
+  bool Orphaned() const { return enforcer_->View().tenancies.at(0).orphaned; }
+};
+
+TEST_F(OrphansTest, OneWhoseListWasNotReadSinceTheStartIsNone) {
+  Assign({1, 3}, "default/a");
+  Hold({1, 3});
+  Turns(3);
+  const auto kubelet = source_.answer;
+  source_.answer = absl::UnavailableError("kubelet is down");
+  Start();
+  Turns(3);
+  EXPECT_FALSE(Orphaned());
+  source_.answer = kubelet;
+  Turn();
+  EXPECT_FALSE(Orphaned()) << "kubelet lists it";
+  Unassign({1, 3});
+  Turn();
+  EXPECT_TRUE(Orphaned());
+  holders_.held.clear();
+  Turn();
+  EXPECT_FALSE(Orphaned());
+}
+
+TEST_F(OrphansTest, OneWhoseOwnerWasNeverLearnedCounts) {
+  Hold({1, 3});
+  EXPECT_FALSE(Orphaned());
+  Turns(2);
+  EXPECT_TRUE(Orphaned());
+}
+
 }  // namespace
 }  // namespace switchyard::tenancy

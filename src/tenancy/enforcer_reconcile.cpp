@@ -62,6 +62,7 @@ void Enforcer::Impl::Reconcile() {
   for (const Decision& decision : decisions) {
     if (decision.tenancy != 0) {
       Watch& watch = WatchOf(decision.tenancy);
+      watch.orphaned = decision.orphaned;
       if (!decision.unused) watch.unused_since.reset();
       if (decision.unused && !watch.unused_since) watch.unused_since = now;
       // An activation that the list shows has happened; anything else may still until it is over.

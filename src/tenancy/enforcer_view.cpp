@@ -88,7 +88,7 @@ EnforceView Enforcer::Impl::View() {
   EnforceView view;
   const absl::Duration now = parts_.clock->Monotonic();
   for (const TenancyRecord& record : ledger_.records()) {
-    TenancyView one{record, std::nullopt, false, false, std::nullopt, false};
+    TenancyView one{record, std::nullopt, false, false, std::nullopt, false, false};
     if (const Partition* p = table_ ? FindExact(*table_, record.modules) : nullptr) {
       one.partition = p->id;
       one.active = p->active;
@@ -96,6 +96,7 @@ EnforceView Enforcer::Impl::View() {
     one.listed = listing_.modules.Overlaps(record.modules);
     if (const Watch* watch = FindWatch(record.id)) {
       if (watch->unused_since) one.unused_for = now - *watch->unused_since;
+      one.orphaned = watch->orphaned && !one.listed;
       one.uncertain = watch->uncertain_since.has_value();
     }
     view.tenancies.push_back(std::move(one));

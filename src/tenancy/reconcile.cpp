@@ -138,6 +138,7 @@ Decision Judge(const ReconcileInput& in, const TenancyRecord& record) {
   d.owner = use.listed() ? in.listing->OwnerOfAll(record.modules) : nullptr;
   // A claim is its owner's until it gives it back.
   d.unused = use.unused() && !record.until_released;
+  d.orphaned = use.orphaned() && !record.until_released;
   if (record.state == State::kPlanned) return With(d, Act::kForget, Why::kNeverBegan);
   // Without Fabric Manager's word of now nothing can be confirmed, and nothing may be changed.
   if (!in.fabric_up || in.table == nullptr) return With(d, Act::kKeep, WhyKept(use));

@@ -34,6 +34,7 @@ struct Watch {
   bool abandoned = false;
   // Its devices have other nodes now than when it was granted.
   bool other_nodes = false;
+  bool orphaned = false;  // Decision::orphaned, at the last look
 };
 
 struct ReconcileInput {
@@ -86,6 +87,7 @@ struct Decision {
   const fabric::Partition* partition = nullptr;  // in the table of now; null: none
   const Listing::Entry* owner = nullptr;         // who has it by kubelet's word
   bool unused = false;                           // by both views, now
+  bool orphaned = false;                         // kubelet lists nobody, and it is held; now
 };
 using Decisions = absl::InlinedVector<Decision, 16>;
 
