@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -45,8 +46,8 @@ class RestartTest : public ::testing::Test {
   }
   ~RestartTest() override { std::filesystem::remove_all(folder_); }
   void Run(absl::string_view flags) {
-    using namespace std::string_view_literals;
-    const std::string line = absl::StrCat("nv-fabricmanager\0"sv, flags, "\0"sv);
+    std::string line = absl::StrCat("nv-fabricmanager ", flags, " ");
+    std::replace(line.begin(), line.end(), ' ', '\0');
     EXPECT_TRUE(WriteFileAtomically(folder_ + "/proc/4711/cmdline", line).ok());
   }
 

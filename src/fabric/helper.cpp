@@ -61,7 +61,11 @@ namespace {
 // answer of libnvfm, and the helper stays.
 absl::Duration ConnectTimeout(absl::Duration whole) { return whole / 2; }
 
-Status TimedOut(absl::string_view asked, absl::Duration within) {
+// What was left of a request is another each time, and the same text again is one Kubernetes event:
+// `within` is rounded unless it is the limit itself.
+Status TimedOut(absl::string_view asked, absl::Duration within, absl::Duration limit) {
+  const absl::Duration unit = within < absl::Seconds(1) ? absl::Milliseconds(10) : absl::Seconds(1);
+  if (within != limit) within = std::max(absl::Trunc(within, unit), absl::Milliseconds(1));
   return absl::DeadlineExceededError(absl::StrCat(
       "asking ", asked, " gave no answer within ", absl::FormatDuration(within),
       "; the helper process was ended and starts anew with the next call. Check that the service "
@@ -149,7 +153,7 @@ Result<std::string> FabricHelper::Call(const HelperRequest& request, absl::Durat
   const std::string ending = broken->Kill();
   switch (reply.status().code()) {
     case absl::StatusCode::kDeadlineExceeded:
-      return TimedOut(asked, within);
+      return TimedOut(asked, within, options_.timeout);
     case absl::StatusCode::kUnavailable:  // the channel closed before the reply
       if (!broken->interrupted()) return Crashed(asked, ending);
       return absl::CancelledError(absl::StrCat("asking ", asked, " was interrupted"));

@@ -144,11 +144,10 @@ Result<Acquired> Enforcer::Impl::Acquire(const TenancyRequest& request) {
 Status Enforcer::Impl::TimeForAnother() const {
   const absl::Duration left = *by_ - parts_.clock->Monotonic();
   if (left > absl::ZeroDuration() && left >= longest_) return OkStatus();
-  return absl::DeadlineExceededError(absl::StrCat(
-      "a change of the fabric took ", absl::FormatDuration(longest_), ", there are ",
-      absl::FormatDuration(std::max(left, absl::ZeroDuration())),
-      " left for the next one, and kubelet can't wait for more; what was released for this request "
-      "stays released, delete the pod, its controller makes a new one"));
+  return absl::DeadlineExceededError(
+      "a change of the fabric took longer than what is left for the next one, and kubelet can't "
+      "wait for more; what was released for this request stays released, delete the pod, its "
+      "controller makes a new one");
 }
 
 Result<Acquired> Enforcer::Impl::CarryOut(const TenancyRequest& request, ModuleSet modules,
