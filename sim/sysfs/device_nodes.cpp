@@ -16,7 +16,9 @@
 namespace switchyard::sim {
 
 const std::vector<DeviceNodes::Kind>& DeviceNodes::AllKinds() {
-  static const std::vector<Kind> kinds = {{S_IFCHR, 4, 20, 63}, {S_IFBLK, 7, 0, 63}};
+  static const std::vector<Kind> kinds = {{S_IFCHR, 7, 0, 1},     {S_IFCHR, 7, 64, 65},
+                                          {S_IFCHR, 7, 128, 129}, {S_IFCHR, 203, 0, 1},
+                                          {S_IFCHR, 4, 20, 63},   {S_IFBLK, 7, 0, 63}};
   return kinds;
 }
 
@@ -28,12 +30,13 @@ DeviceNodes::DeviceNodes(std::string root) : root_(std::move(root)) {
 
 bool DeviceNodes::Opens(const Kind& kind) const {
   const std::string path = absl::StrCat(root_, "/.node-that-opens");
-  if (mknod(path.c_str(), kind.type | 0600, makedev(kind.major, kind.first_minor)) != 0) {
-    return false;
+  for (const unsigned minor : {kind.first_minor, kind.last_minor}) {
+    if (mknod(path.c_str(), kind.type | 0600, makedev(kind.major, minor)) != 0) return false;
+    const UniqueFd fd(open(path.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+    unlink(path.c_str());
+    if (!fd.valid()) return false;
   }
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  unlink(path.c_str());
-  return fd.valid();
+  return true;
 }
 
 Result<std::pair<DeviceNodes::Kind, DeviceNodes::Number>> DeviceNodes::FreeNumber() const {

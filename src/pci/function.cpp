@@ -79,6 +79,15 @@ Status ReadVfioDev(const Folder& folder, Function& function) {
   return OkStatus();
 }
 
+Result<std::optional<int>> ParseGroup(const Result<std::string>& link) {
+  if (absl::IsNotFound(link.status())) return std::nullopt;
+  if (!link.ok()) return link.status();
+  int group = 0;
+  if (!IsDecimal(*link) || !absl::SimpleAtoi(*link, &group))
+    return Malformed("iommu_group", *link, "a link to a group's number");
+  return group;
+}
+
 // One line of "resource": start, end, flags, each 0x and hexadecimal digits.
 std::optional<std::array<std::uint64_t, 3>> ParseResourceLine(absl::string_view line) {
   const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ', absl::SkipEmpty());
@@ -100,20 +109,27 @@ Result<std::uint16_t> ReadVendor(const Folder& function) {
 }
 
 Result<std::optional<int>> ReadIommuGroup(const Folder& function) {
-  const Result<std::string> link = function.LinkName("iommu_group");
-  if (absl::IsNotFound(link.status())) return std::nullopt;
-  if (!link.ok()) return link.status();
-  int group = 0;
-  if (!IsDecimal(*link) || !absl::SimpleAtoi(*link, &group))
-    return Malformed("iommu_group", *link, "a link to a group's number");
+  return ParseGroup(function.LinkName("iommu_group"));
+}
+
+Result<std::optional<int>> ReadIommuGroup(const std::string& link) {
+  Result<std::optional<int>> group = ParseGroup(Folder::LinkNameOfPath(link));
+  if (!group.ok()) return Annotate(group.status(), link);
   return group;
 }
 
-Result<Function> ReadFunction(const Folder& folder, const PciAddress& address, Detail detail) {
+Result<Function> ReadFunction(const Folder& folder, const PciAddress& address, Detail detail,
+                              const Function* scanned) {
   Function function;
   function.address = address;
-  ASSIGN_OR_RETURN(function.vendor, ReadVendor(folder));
-  ASSIGN_OR_RETURN(function.class_code, ReadId(folder, "class", 6));
+  ASSIGN_OR_RETURN(function.inode, folder.Inode());
+  if (scanned != nullptr && scanned->address == address && scanned->inode == function.inode) {
+    function.vendor = scanned->vendor;
+    function.class_code = scanned->class_code;
+  } else {
+    ASSIGN_OR_RETURN(function.vendor, ReadVendor(folder));
+    ASSIGN_OR_RETURN(function.class_code, ReadId(folder, "class", 6));
+  }
   if (detail == Detail::kAll) {
     ASSIGN_OR_RETURN(const std::uint32_t device, ReadId(folder, "device", 4));
     function.device = static_cast<std::uint16_t>(device);

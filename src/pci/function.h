@@ -18,6 +18,7 @@ namespace switchyard::pci {
 
 // The number behind the link "iommu_group"; absent without the link (no IOMMU).
 [[nodiscard]] Result<std::optional<int>> ReadIommuGroup(const Folder& function);
+[[nodiscard]] Result<std::optional<int>> ReadIommuGroup(const std::string& link);  // its path
 
 // How much of a function is read. Each file costs three system calls, and Allocate waits for them.
 enum class Detail {
@@ -27,8 +28,9 @@ enum class Detail {
   // known to be a vfio driver, vfio-dev is not looked at.
   kLegacyHandover
 };
+// `scanned` may be null. Vendor and class are taken from it as long as the folder is the same one.
 [[nodiscard]] Result<Function> ReadFunction(const Folder& function, const PciAddress& address,
-                                            Detail detail);
+                                            Detail detail, const Function* scanned = nullptr);
 
 // The memory BARs; none if there is no file "resource".
 [[nodiscard]] Result<std::vector<Bar>> ReadBars(const Folder& function);

@@ -281,6 +281,17 @@ TEST_F(ReadDeviceTest, LeavesAloneWhatAGrantDoesNotNeed) {
   EXPECT_TRUE(Now().ok()) << Now().status();
 }
 
+TEST_F(ReadDeviceTest, TakesAScannedFunctionsClassForTheSameFolderOnly) {
+  Function scanned = Now()->self;
+  scanned.class_code = 0x040300;
+  const auto read = [&] {
+    return ReadDevice(tree_.root(), *PciAddress::Parse(kGpu), &scanned).status();
+  };
+  EXPECT_THAT(std::string(read().message()), HasSubstr("class 0x040300"));
+  ++scanned.inode;
+  EXPECT_TRUE(read().ok()) << "another folder is another device: its files are read";
+}
+
 TEST_F(ReadDeviceTest, RefusesWhatIsNoGpuOrNvSwitch) {
   AddAudio("vfio-pci");
   const Status status = ReadDevice(tree_.root(), *PciAddress::Parse(kAudio)).status();

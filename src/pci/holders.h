@@ -71,5 +71,8 @@ struct Holders {
 // node is missing in dev/, or is not the group's (an old one, in a container's own dev/);
 // kPermissionDenied: a container that is not privileged.
 [[nodiscard]] Result<bool> GroupIsBusy(const HostRoot& root, int iommu_group);
+// The same of the group that a device is in now. False if it is gone, in no group, or its group has
+// no node.
+[[nodiscard]] Result<bool> DeviceIsBusy(const HostRoot& root, const PciAddress& address);
 
 }  // namespace switchyard::pci

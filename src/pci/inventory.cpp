@@ -106,12 +106,14 @@ Result<Inventory> Scan(const HostRoot& root) {
   return inventory;
 }
 
-Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address) {
+Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address,
+                          const Function* scanned) {
   const std::string name = address.ToString();
   const std::string path = root.Path(absl::StrCat(kBusFolder, "/", name));
   const Result<Folder> folder = Folder::Open(path);
   const Detail detail = HostHasIommufd(root) ? Detail::kHandover : Detail::kLegacyHandover;
-  Result<Function> self = folder.ok() ? ReadFunction(*folder, address, detail) : folder.status();
+  Result<Function> self =
+      folder.ok() ? ReadFunction(*folder, address, detail, scanned) : folder.status();
   if (!self.ok()) return Annotate(Explain(path, self.status()), path);
   if (!self->IsGpu() && !self->IsNvSwitch())
     return absl::FailedPreconditionError(

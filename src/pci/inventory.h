@@ -37,6 +37,7 @@ struct Bar {
 // One PCI function.
 struct Function {
   PciAddress address;
+  std::uint64_t inode = 0;       // of its folder in sysfs: another one is another device
   std::uint32_t class_code = 0;  // 24 bits, as in the file "class": 0x030200
   std::uint16_t vendor = 0;
   std::uint16_t device = 0;              // filled by Scan only
@@ -88,7 +89,10 @@ struct Inventory {
 
 // One device and its group at the moment of Allocate, with few system calls: without BARs, NUMA
 // nodes and device ids, and without cdevs where the host has no iommufd. kNotFound: the device is
-// gone. A device that is there but not ready is returned, with its problem.
-[[nodiscard]] Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address);
+// gone. A device that is there but not ready is returned, with its problem. `scanned`, the function
+// as an earlier Scan found it, may be null: what never changes while it is the same device is then
+// read anew.
+[[nodiscard]] Result<Device> ReadDevice(const HostRoot& root, const PciAddress& address,
+                                        const Function* scanned = nullptr);
 
 }  // namespace switchyard::pci

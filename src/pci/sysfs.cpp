@@ -2,6 +2,7 @@
 #include "pci/sysfs.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,29 @@ Result<std::vector<std::string>> ListAt(int at, const char* name) {
   return names;
 }
 
+Result<std::string> ReadAt(int at, const char* name) {
+  const UniqueFd fd(::openat(at, name, O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return FileError(errno, name);
+  char buffer[kPage];
+  const ssize_t got = ::read(fd.get(), buffer, sizeof(buffer));  // sysfs gives all in one read
+  if (got < 0) return FileError(errno, name);
+  if (static_cast<size_t>(got) == sizeof(buffer))
+    return absl::OutOfRangeError(absl::StrCat(name, " is longer than a sysfs file can be"));
+  const absl::string_view text(buffer, static_cast<size_t>(got));
+  return std::string(absl::StripTrailingAsciiWhitespace(text));
+}
+
+Result<std::string> LinkNameAt(int at, const char* name) {
+  char target[PATH_MAX];
+  const ssize_t got = ::readlinkat(at, name, target, sizeof(target));
+  if (got < 0 && errno == EINVAL)
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " is not a symbolic link as in sysfs; copy the tree with its links"));
+  if (got < 0) return FileError(errno, name);
+  const absl::string_view text(target, static_cast<size_t>(got));
+  return std::string(text.substr(text.rfind('/') + 1));
+}
+
 }  // namespace
 
 Result<Folder> Folder::Open(std::string path) {
@@ -50,27 +74,22 @@ Result<Folder> Folder::OpenChild(const std::string& name) const {
   return Folder(absl::StrCat(path_, "/", name), std::move(fd));
 }
 
-Result<std::string> Folder::Read(const char* name) const {
-  const UniqueFd fd(::openat(fd_.get(), name, O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return FileError(errno, name);
-  char buffer[kPage];
-  const ssize_t got = ::read(fd.get(), buffer, sizeof(buffer));  // sysfs gives all in one read
-  if (got < 0) return FileError(errno, name);
-  if (static_cast<size_t>(got) == sizeof(buffer))
-    return absl::OutOfRangeError(absl::StrCat(name, " is longer than a sysfs file can be"));
-  const absl::string_view text(buffer, static_cast<size_t>(got));
-  return std::string(absl::StripTrailingAsciiWhitespace(text));
+Result<std::uint64_t> Folder::Inode() const {
+  struct stat info = {};
+  if (::fstat(fd_.get(), &info) != 0) return ErrnoError(errno, path_);
+  return info.st_ino;
 }
 
-Result<std::string> Folder::LinkName(const char* name) const {
-  char target[PATH_MAX];
-  const ssize_t got = ::readlinkat(fd_.get(), name, target, sizeof(target));
-  if (got < 0 && errno == EINVAL)
-    return absl::FailedPreconditionError(
-        absl::StrCat(name, " is not a symbolic link as in sysfs; copy the tree with its links"));
-  if (got < 0) return FileError(errno, name);
-  const absl::string_view text(target, static_cast<size_t>(got));
-  return std::string(text.substr(text.rfind('/') + 1));
+Result<std::string> Folder::Read(const char* name) const { return ReadAt(fd_.get(), name); }
+
+Result<std::string> Folder::ReadPath(const std::string& path) {
+  return ReadAt(AT_FDCWD, path.c_str());
+}
+
+Result<std::string> Folder::LinkName(const char* name) const { return LinkNameAt(fd_.get(), name); }
+
+Result<std::string> Folder::LinkNameOfPath(const std::string& path) {
+  return LinkNameAt(AT_FDCWD, path.c_str());
 }
 
 Result<std::vector<std::string>> Folder::List(const char* name) const {

@@ -22,30 +22,36 @@ namespace {
 
 constexpr size_t kMaxDevices = 64 * 1024;
 
-// "243:12" of a sysfs file "dev"; absent without the file. 0:0 is no device.
-Result<std::optional<dev_t>> ReadNumber(const Folder& folder, const std::string& file) {
-  const Result<std::string> text = folder.Read(file.c_str());
-  if (absl::IsNotFound(text.status())) return std::nullopt;
-  if (!text.ok()) return Annotate(text.status(), folder.path());
+// "243:12" of a sysfs file "dev". 0:0 is no device.
+Result<dev_t> ParseNumber(absl::string_view text, absl::string_view path) {
   const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(*text, absl::MaxSplits(':', 1));
+      absl::StrSplit(text, absl::MaxSplits(':', 1));
   unsigned major_number = 0;
   unsigned minor_number = 0;
   if (!absl::SimpleAtoi(parts.first, &major_number) ||
       !absl::SimpleAtoi(parts.second, &minor_number))
-    return absl::InvalidArgumentError(absl::StrCat(folder.path(), "/", file, ": \"", *text,
-                                                   "\" is no device number MAJOR:MINOR"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": \"", text, "\" is no device number MAJOR:MINOR"));
   return makedev(major_number, minor_number);
+}
+
+// Absent without the file.
+Result<std::optional<dev_t>> ReadNumber(const Folder& folder, const std::string& file) {
+  const Result<std::string> text = folder.Read(file.c_str());
+  if (absl::IsNotFound(text.status())) return std::nullopt;
+  if (!text.ok()) return Annotate(text.status(), folder.path());
+  return ParseNumber(*text, absl::StrCat(folder.path(), "/", file));
 }
 
 std::string GroupClass(int group) { return absl::StrCat("sys/class/vfio/", group); }
 
 // Absent if the group has no node: none of its members is on a vfio driver.
 Result<std::optional<dev_t>> GroupNumber(const HostRoot& root, int group) {
-  const Result<Folder> folder = Folder::Open(root.Path(GroupClass(group)));
-  if (absl::IsNotFound(folder.status())) return std::nullopt;
-  if (!folder.ok()) return folder.status();
-  return ReadNumber(*folder, "dev");
+  const std::string path = root.Path(absl::StrCat(GroupClass(group), "/dev"));
+  const Result<std::string> text = Folder::ReadPath(path);
+  if (absl::IsNotFound(text.status())) return std::nullopt;
+  if (!text.ok()) return text.status();
+  return ParseNumber(*text, path);
 }
 
 // Every node named in a folder of sys/class.
@@ -147,6 +153,17 @@ Result<bool> GroupIsBusy(const HostRoot& root, int iommu_group) {
   return absl::PermissionDeniedError(
       absl::StrCat(absl::string_view(failed.message()),
                    "; a container may open nodes of the host's only if it is privileged"));
+}
+
+Result<bool> DeviceIsBusy(const HostRoot& root, const PciAddress& address) {
+  ASSIGN_OR_RETURN(
+      const std::optional<int> group,
+      ReadIommuGroup(root.Path(absl::StrCat(kBusFolder, "/", address.ToString(), "/iommu_group"))));
+  if (!group.has_value()) return false;  // gone, or in no group
+  Result<bool> busy = GroupIsBusy(root, *group);
+  // Without a node nobody opens the group: its functions are on no vfio driver.
+  if (absl::IsNotFound(busy.status())) return false;
+  return busy;
 }
 
 }  // namespace switchyard::pci

@@ -6,11 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "base/fd_watcher.h"
 #include "base/unique_fd.h"
 #include "pci/vfio_nodes.h"
@@ -53,20 +50,7 @@ Result<pci::Holders> PciHolders::Look(std::span<const PciAddress> devices) {
 }
 
 Result<bool> PciHolders::IsBusy(const PciAddress& device) {
-  std::error_code error;
-  const std::filesystem::path link = std::filesystem::read_symlink(
-      root_.Path(absl::StrCat("sys/bus/pci/devices/", device.ToString(), "/iommu_group")), error);
-  if (error == std::errc::no_such_file_or_directory) return false;  // gone, or in no group
-  if (error) return ErrnoError(error.value(), absl::StrCat(device.ToString(), "/iommu_group"));
-  int group = 0;
-  if (!absl::SimpleAtoi(link.filename().string(), &group)) {
-    return absl::DataLossError(absl::StrCat(device.ToString(), "/iommu_group: \"",
-                                            link.filename().string(), "\" is no group number"));
-  }
-  Result<bool> busy = pci::GroupIsBusy(root_, group);
-  // Without a node nobody opens the group: its functions are on no vfio driver.
-  if (absl::IsNotFound(busy.status())) return false;
-  return busy;
+  return pci::DeviceIsBusy(root_, device);
 }
 
 void PciHolders::AwaitChange(const pci::Holders& holders, absl::Duration at_most) {

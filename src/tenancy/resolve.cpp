@@ -15,8 +15,11 @@ Status Gone(const PciAddress& address, const Status& why) {
 
 }  // namespace
 
-Result<Resolved> Resolve(const HostRoot& root, const PciAddress& address) {
-  const Result<pci::Device> device = pci::ReadDevice(root, address);
+Result<Resolved> Resolve(const HostRoot& root, const PciAddress& address,
+                         const pci::Inventory* scanned) {
+  const pci::Device* before = scanned == nullptr ? nullptr : scanned->Find(address);
+  const Result<pci::Device> device =
+      pci::ReadDevice(root, address, before == nullptr ? nullptr : &before->self);
   if (absl::IsNotFound(device.status())) return Gone(address, device.status());
   if (!device.ok()) return Annotate(device.status(), address.ToString());
   if (!device->ready()) {

@@ -9,6 +9,7 @@
 #include "base/host_root.h"
 #include "base/pci_address.h"
 #include "base/status.h"
+#include "pci/inventory.h"
 #include "tenancy/grant.h"
 
 namespace switchyard::tenancy {
@@ -19,7 +20,8 @@ struct Resolved {
 };
 
 // kNotFound: gone; kFailedPrecondition: not ready, or granted under another address. The message
-// names the device, the rule and what to do.
-[[nodiscard]] Result<Resolved> Resolve(const HostRoot& root, const PciAddress& address);
+// names the device, the rule and what to do. `scanned`, the last scan, may be null: see ReadDevice.
+[[nodiscard]] Result<Resolved> Resolve(const HostRoot& root, const PciAddress& address,
+                                       const pci::Inventory* scanned);
 
 }  // namespace switchyard::tenancy

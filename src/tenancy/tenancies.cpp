@@ -57,14 +57,11 @@ struct Tenancies::State {
     fabric = enforcement->Overlay(fabric);
     Repaint();
   }
-  void SetBoard(const FabricKnowledge& known) {
-    std::shared_ptr<const pci::Inventory> devices;
-    {
-      const absl::MutexLock lock(&mutex);
-      devices = inventory;
-    }
-    enforcement->SetBoard(devices.get(), known);
+  std::shared_ptr<const pci::Inventory> Scanned() {
+    const absl::MutexLock lock(&mutex);
+    return inventory;
   }
+  void SetBoard(const FabricKnowledge& known) { enforcement->SetBoard(Scanned().get(), known); }
 
   const Options options;
   const Parts parts;
@@ -118,12 +115,13 @@ Result<Grant> Tenancies::Acquire(std::span<const PciAddress> devices,
   if (devices.empty()) return absl::InvalidArgumentError("no device was asked for");
   std::set<PciAddress> seen;
   std::vector<Resolved> all;
+  const std::shared_ptr<const pci::Inventory> scanned = state_->Scanned();
   for (const PciAddress& address : devices) {
     if (!seen.insert(address).second) {
       return absl::InvalidArgumentError(absl::StrCat(
           address.ToString(), " was asked for twice in one request; name each device once"));
     }
-    ASSIGN_OR_RETURN(Resolved resolved, Resolve(state_->options.host_root, address));
+    ASSIGN_OR_RETURN(Resolved resolved, Resolve(state_->options.host_root, address, scanned.get()));
     all.push_back(std::move(resolved));
   }
   std::optional<Acquired> acquired;
@@ -172,8 +170,9 @@ void Tenancies::Release(std::uint64_t grant_id) {
 Status Tenancies::PreStart(std::span<const PciAddress> devices) {
   if (state_->enforcement == nullptr) return OkStatus();
   std::vector<Resolved> all;
+  const std::shared_ptr<const pci::Inventory> scanned = state_->Scanned();
   for (const PciAddress& address : devices) {
-    ASSIGN_OR_RETURN(Resolved resolved, Resolve(state_->options.host_root, address));
+    ASSIGN_OR_RETURN(Resolved resolved, Resolve(state_->options.host_root, address, scanned.get()));
     all.push_back(std::move(resolved));
   }
   const Status ready = state_->enforcement->PreStart(all);
