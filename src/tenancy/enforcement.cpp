@@ -13,21 +13,6 @@ namespace {
 constexpr absl::string_view kBootId = "proc/sys/kernel/random/boot_id";
 constexpr size_t kMaxBegan = 64;
 
-// Unknown if it can't be read: then the Enforcer grants nothing.
-BootId ReadBootId(const HostRoot& root, EventSink& events) {
-  const std::string path = root.Path(kBootId);
-  const Result<std::string> text = ReadFile(path, 256);
-  const Result<BootId> boot = text.ok() ? BootId::Parse(*text) : text.status();
-  if (boot.ok()) return *boot;
-  events.Report({"boot_id_unreadable",
-                 Severity::kError,
-                 absl::StrCat(path, ": ", boot.status().message(),
-                              "; a reboot would go unnoticed, so nothing is granted; is proc/ "
-                              "mounted under paths.hostRoot?"),
-                 {}});
-  return {};
-}
-
 TenancyDevice NodesOf(const Resolved& resolved) {
   TenancyDevice nodes;
   nodes.address = resolved.device.address;
@@ -51,11 +36,26 @@ std::vector<TenancyDevice> GpusOf(std::span<const Resolved> devices) {
 
 }  // namespace
 
-Enforcement::Enforcement(const Options& options, const Parts& parts)
+BootId BootOf(const Options& options, EventSink& events) {
+  if (options.enforce.boot.known()) return options.enforce.boot;
+  const std::string path = options.host_root.Path(kBootId);
+  const Result<std::string> text = ReadFile(path, 256);
+  const Result<BootId> boot = text.ok() ? BootId::Parse(*text) : text.status();
+  if (boot.ok()) return *boot;
+  events.Report({"boot_id_unreadable",
+                 Severity::kError,
+                 absl::StrCat(path, ": ", boot.status().message(),
+                              "; a reboot would go unnoticed, so nothing is granted; is proc/ "
+                              "mounted under paths.hostRoot?"),
+                 {}});
+  return {};
+}
+
+Enforcement::Enforcement(const Options& options, const Parts& parts, const BootId& boot)
     : journal_(parts.store == nullptr ? nullptr : std::make_unique<StoreJournal>(*parts.store)),
       holders_(std::make_unique<PciHolders>(options.host_root, *parts.clock)) {
   EnforcerOptions enforce = options.enforce;
-  if (!enforce.boot.known()) enforce.boot = ReadBootId(options.host_root, *parts.events);
+  enforce.boot = boot;
   EnforcerParts given;
   given.clock = parts.clock;
   given.events = parts.events;

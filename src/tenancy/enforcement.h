@@ -19,10 +19,14 @@
 
 namespace switchyard::tenancy {
 
+// The kernel's boot id below the host root, unless the options have one. Unknown if it can't be
+// read (event boot_id_unreadable): then the Enforcer grants nothing.
+[[nodiscard]] BootId BootOf(const Options& options, EventSink& events);
+
 class Enforcement {
  public:
   // Loads the journal; what is wrong with it is reported and kept (Enforcer::JournalStatus).
-  Enforcement(const Options& options, const Parts& parts);
+  Enforcement(const Options& options, const Parts& parts, const BootId& boot);
 
   [[nodiscard]] Enforcer& enforcer() { return *enforcer_; }
 

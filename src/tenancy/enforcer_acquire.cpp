@@ -138,6 +138,10 @@ Result<Acquired> Enforcer::Impl::Acquire(const TenancyRequest& request) {
     // At the end, for the last look, what was said in this request stands.
     if (parts_.clock->Monotonic() < deadline) answers.clear();
     step.Take(deadline - parts_.clock->Monotonic());
+    if (!step.taken()) {
+      const absl::MutexLock lock(&memory_);
+      return RefuseHeld(admission.held, held);
+    }
   }
 }
 
@@ -249,7 +253,6 @@ Result<Acquired> Enforcer::Impl::GrantAgain(const TenancyRequest& request, std::
   watch.granted_at = parts_.clock->Monotonic();
   watch.unused_since.reset();
   watch.abandoned = false;
-  std::erase_if(reported_, [id](const auto& r) { return r.first == id; });
   return Acquired{id, ledger_.Find(id)->partition, false, *by_};
 }
 

@@ -145,6 +145,7 @@ Result<int> Enforcer::Impl::Establish(TenancyRecord record) {
   watch.abandoned = false;
   watch.unused_since.reset();
   watch.granted_at = parts_.clock->Monotonic();
+  std::erase_if(reported_, [id](const auto& r) { return r.first == id; });
   record.state = State::kActive;
   record.lost = false;
   record.boot = options_.boot;

@@ -2,6 +2,7 @@
 // The module map changes under live tenancies: what was granted stays what it was.
 #include <gmock/gmock.h>
 
+#include "fabric/fabric_answer.h"
 #include "tenancy/enforcer.h"
 #include "tenancy/testing/enforcer_fixture.h"
 
@@ -78,6 +79,23 @@ TEST_F(EnforcerMapTest, AForeignPartitionOfAGpuWithoutModuleIdIsNotTakenWhileItM
   EXPECT_THAT(fabric_.Active(), ElementsAre(3));
   holders_.held.clear();
   EXPECT_TRUE(Acquire({1}).ok());
+}
+
+TEST_F(EnforcerMapTest, WithoutJournalAndMapNothingIsSentWhileAGpuIsHeld) {
+  restart_is_warm_ = true;
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  Hold({1, 3});
+  journal_.records.clear();
+  fabric_.down = absl::UnavailableError("down");
+  Start();
+  enforcer_->ObserveRememberedList(testing::ListOf({}));
+  LoseMap();
+  fabric_.down = fabric::WithFabricAnswer(absl::UnavailableError("still initialising"),
+                                          {"fmGetSupportedFabricPartitions", -8});
+  fabric_.failures.push_back({OkStatus(), true});
+  Probe();
+  EXPECT_FALSE(fabric_.sent.has_value());
+  EXPECT_THAT(events_.TakeNames(), Contains("active_list_failed"));
 }
 
 TEST_F(EnforcerMapTest, ContainersGoOnStartingWithoutAMap) {

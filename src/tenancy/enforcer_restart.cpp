@@ -90,7 +90,8 @@ std::vector<int> Enforcer::Impl::ActiveToSend(bool& certain) {
   // knows nothing if it was lost, and not all if it could not be written.
   const bool lost = journal_lost_ || (ledger_.records().empty() && foreign_.empty());
   ModuleSet all;
-  for (const Board::Device& device : board_.devices) all = all | device.modules;
+  for (const Board::Device& device : board_.devices)
+    all = all | (device.mapped ? device.modules : ModuleSet::FirstN(fabric::kMaxModule));
   if (table_ != nullptr) all = all | table_->modules;
   const Held held = LookAndAsk(all);
   const ModuleSet used = lost ? held.modules | listing_.modules : held.modules;

@@ -183,7 +183,8 @@ TEST_F(EnforcerTest, WithoutGetNobodysDevicesAreTaken) {
   Assign({1, 3}, "default/a");
   Turn();
   source_.answer = absl::UnimplementedError("Get");
-  ExpectRefused(Acquire({1, 3}), absl::StatusCode::kUnavailable, {"pod default/a", "does not say"});
+  ExpectRefused(Acquire({1, 3}), absl::StatusCode::kUnavailable,
+                {"pod default/a", "did not say in time"});
 }
 
 TEST_F(EnforcerTest, AHolderThatIsJustExitingIsWaitedFor) {

@@ -51,7 +51,7 @@ Status Enforcer::Impl::ExplainRefusal(const AdmitInput& in, const Admission& adm
     case Refusal::kOwnerUnknown:
       return absl::UnavailableError(absl::StrCat(
           asked, " were last given to ", OwnerText(*admission.claimant->owner),
-          ", and kubelet does not say whether it still has them (PodResources Get, from "
+          ", and kubelet did not say in time whether it still has them (PodResources Get, from "
           "Kubernetes 1.34 on); they are free once kubelet has not listed them for ",
           absl::FormatDuration(options_.grace)));
     case Refusal::kForeign:

@@ -30,6 +30,8 @@ Result<FabricMemory::List> ReadList(store::Store& store) {
   if (!time || !absl::ParseTime(absl::RFC3339_full, *time, &list.read_at, &error)) {
     list.read_at = absl::InfinitePast();
   }
+  ASSIGN_OR_RETURN(const auto boot, store.Get(kList, "boot"));
+  if (boot) list.boot = BootId::Parse(*boot).value_or(BootId{});
   return list;
 }
 
@@ -93,6 +95,7 @@ Status FabricMemory::Write(const fabric::ModuleEntries& map, const std::optional
   }
   if (!list) return OkStatus();
   RETURN_IF_ERROR(store_->Put(kList, "list", fabric::FabricListToJson(list->list)));
+  RETURN_IF_ERROR(store_->Put(kList, "boot", list->boot.ToString()));
   return store_->Put(kList, "read_at",
                      absl::FormatTime(absl::RFC3339_full, list->read_at, absl::UTCTimeZone()));
 }

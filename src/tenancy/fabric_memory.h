@@ -3,7 +3,8 @@
 
 // What is remembered of the fabric over restarts, in the store: kind "module_map" (PCI address ->
 // module id) and kind "fabric_list" ("list" -> the list as JSON, "read_at" -> RFC 3339, when this
-// list was first read). One thread. The store may be null: nothing is kept.
+// list was first read, "boot" -> the kernel's boot id then). One thread. The store may be null:
+// nothing is kept.
 
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "fabric/module_map.h"
 #include "fabric/partition_table.h"
 #include "store/store.h"
+#include "tenancy/record.h"
 
 namespace switchyard::tenancy {
 
@@ -21,6 +23,7 @@ class FabricMemory {
   struct List {
     fabric::FabricList list;
     absl::Time read_at;
+    BootId boot = {};  // of the kernel, when it was read
     friend bool operator==(const List&, const List&) = default;
   };
 

@@ -79,6 +79,12 @@ Result<FabricList> FabricState::LastRead() const {
   return list_->list;
 }
 
+std::optional<FabricList> FabricState::ListOfThisBoot() const {
+  if (!list_) return std::nullopt;
+  const bool same = parts_.boot.known() && list_->boot == parts_.boot;
+  return same ? list_->list : WithoutActive(list_->list);
+}
+
 void FabricState::ReadList() {
   if (parts_.reader == nullptr) return;
   Result<FabricList> list = parts_.reader->ReadPartitions();
@@ -98,7 +104,8 @@ void FabricState::ReadList() {
     }
     ReportListChange(*list);
     read_at_ = parts_.clock->Now();
-    if (!list_ || list_->list != *list) list_ = {*std::move(list), read_at_};
+    if (!list_ || list_->list != *list || list_->boot != parts_.boot)
+      list_ = {*std::move(list), read_at_, parts_.boot};
   }
   last_read_ = status;
   was_read_ = true;

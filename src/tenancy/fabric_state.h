@@ -28,6 +28,7 @@ class FabricState {
     EventSink* events = nullptr;
     store::Store* store = nullptr;           // may be null
     fabric::FabricReader* reader = nullptr;  // may be null
+    BootId boot = {};                        // of the kernel now; unknown: matches no other
   };
 
   FabricState(std::vector<std::string> map_files, Parts parts);
@@ -45,8 +46,9 @@ class FabricState {
 
   // What the last Refresh got from Fabric Manager: the list of now, or why not.
   [[nodiscard]] Result<fabric::FabricList> LastRead() const;
-  // The list in force, remembered ones included; null: none.
-  [[nodiscard]] const fabric::FabricList* list() const { return list_ ? &list_->list : nullptr; }
+  // The list in force, remembered ones included. One of another boot has no active partitions: a
+  // reboot ends them all.
+  [[nodiscard]] std::optional<fabric::FabricList> ListOfThisBoot() const;
 
  private:
   void ReadList();

@@ -36,8 +36,8 @@ class FabricStateTest : public ::testing::Test {
   // A new agent over the same state.
   std::shared_ptr<const FabricKnowledge> Restart() {
     state_ = std::make_unique<FabricState>(
-        std::vector{map_file_},
-        FabricState::Parts{&clock_, &events_, store_.get(), with_reader_ ? &reader_ : nullptr});
+        std::vector{map_file_}, FabricState::Parts{&clock_, &events_, store_.get(),
+                                                   with_reader_ ? &reader_ : nullptr, boot_});
     return state_->Load();
   }
   std::shared_ptr<const FabricKnowledge> Refresh() {
@@ -54,6 +54,7 @@ class FabricStateTest : public ::testing::Test {
   testing::FakeEvents events_;
   testing::FakeReader reader_;
   bool with_reader_ = true;
+  BootId boot_ = {1, 1};
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<FabricState> state_;
 };
@@ -142,6 +143,27 @@ TEST_F(FabricStateTest, AnEndedReadIsNoNews) {
   reader_.list = absl::CancelledError("ended");
   EXPECT_TRUE(Refresh()->up);
   EXPECT_EQ(events_.TakeNames(), Names{});
+}
+
+TEST_F(FabricStateTest, NothingOfAnotherBootIsActive) {
+  const auto active = [&] {
+    int count = 0;
+    const auto list = state_->ListOfThisBoot();
+    for (const auto& partition : list->partitions) count += partition.active ? 1 : 0;
+    return count;
+  };
+  EXPECT_FALSE(state_->ListOfThisBoot().has_value());
+  reader_.list = H100({3, 4});
+  (void)Refresh();
+  (void)Restart();
+  EXPECT_EQ(active(), 2);
+  boot_ = {2, 2};
+  (void)Restart();
+  EXPECT_EQ(active(), 0);
+  (void)Refresh();
+  EXPECT_EQ(active(), 2) << "read in this boot";
+  (void)Restart();
+  EXPECT_EQ(active(), 2);
 }
 
 TEST_F(FabricStateTest, JoinsTheFileAndRemembersIt) {

@@ -15,10 +15,8 @@ const Listing::Entry* Listing::OwnerOfAll(fabric::ModuleSet wanted) const {
 namespace {
 
 fabric::ModuleSet WithoutGpu(const Board& board, const fabric::ModuleMap& map) {
-  fabric::ModuleSet modules;
-  for (int module = fabric::kMinModule; module <= fabric::kMaxModule; ++module) {
-    if (!map.AddressOf(module)) modules.Insert(module);
-  }
+  fabric::ModuleSet modules = fabric::ModuleSet::FirstN(fabric::kMaxModule);
+  for (const auto& [address, entry] : map.entries()) modules.Erase(entry.module);
   for (const Board::Device& device : board.devices) modules = modules - device.modules;
   return modules;
 }

@@ -97,8 +97,9 @@ Decision OfActivating(const ReconcileInput& in, const TenancyRecord& record, con
   if (!Settled(in, watch)) return With(d, Act::kKeep, Why::kUncertain);
   if (WantedNow(in, record, watch, use, d)) return With(d, Act::kReactivate, Why::kRebooted);
   // One that was active before may have containers that wait for it to be active again.
-  if (WasActive(record) && !watch.abandoned) return EndOr(in, watch, d, Act::kKeep, Why::kRebooted);
-  if (use.listed() || !use.free()) return With(d, Act::kReport, Why::kLost);
+  if (WasActive(record) && !watch.abandoned)
+    return EndOr(in, watch, d, Act::kKeep, record.boot == in.boot ? Why::kLost : Why::kRebooted);
+  if (use.listed() || !use.free()) return With(d, Act::kKeep, WhyKept(use));
   return With(d, Act::kForget, Why::kNeverBegan);
 }
 

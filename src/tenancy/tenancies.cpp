@@ -32,9 +32,10 @@ struct Tenancies::State {
   State(Options o, Parts p)
       : options(std::move(o)),
         parts(p),
-        fabric_state(options.module_map_files, {p.clock, p.events, p.store, p.reader}) {
+        boot(options.mode == FabricMode::kEnforce ? BootOf(options, *p.events) : BootId{}),
+        fabric_state(options.module_map_files, {p.clock, p.events, p.store, p.reader, boot}) {
     if (options.mode == FabricMode::kEnforce)
-      enforcement = std::make_unique<Enforcement>(options, parts);
+      enforcement = std::make_unique<Enforcement>(options, parts, boot);
   }
 
   [[nodiscard]] Enforcer* enforcer() const {
@@ -65,6 +66,7 @@ struct Tenancies::State {
 
   const Options options;
   const Parts parts;
+  const BootId boot;                         // in enforce only
   FabricState fabric_state;                  // the caller of RefreshFabric
   std::unique_ptr<Enforcement> enforcement;  // null unless in enforce
   bool view_readable = true;                 // the caller of RefreshAssignments
@@ -86,7 +88,7 @@ Tenancies::Tenancies(Options options, Parts parts)
                        : state_->fabric_state.Load();
   if (state_->enforcement != nullptr) {
     state_->enforcement->SetBoard(nullptr, *state_->fabric);
-    if (const fabric::FabricList* list = state_->fabric_state.list())
+    if (const std::optional<fabric::FabricList> list = state_->fabric_state.ListOfThisBoot())
       state_->enforcer()->ObserveRememberedList(*list);
   }
   state_->Repaint();

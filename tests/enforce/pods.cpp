@@ -130,9 +130,10 @@ bool World::Allocate(Pod& pod, Container& container) {
 
 void World::Undo(const Pod& pod, const tenancy::Acquired& acquired, ModuleSet modules) {
   const auto well = [&] {
-    return fabric_.life == FabricModel::Life::kUp && fabric_.flaky_percent == 0 &&
-           enforcer_->FabricStatus().ok() && !journal_.full && journal_.fail_percent == 0 &&
-           !hardware_.blind && !hardware_.Held().Overlaps(modules) &&
+    const FabricModel::Row* row = fabric_.FindExact(modules);
+    return row != nullptr && !rules_.Unseen(*row) && fabric_.life == FabricModel::Life::kUp &&
+           fabric_.flaky_percent == 0 && enforcer_->FabricStatus().ok() && !journal_.full &&
+           journal_.fail_percent == 0 && !hardware_.blind && !hardware_.Held().Overlaps(modules) &&
            std::all_of(hardware_.processes.begin(), hardware_.processes.end(),
                        [](const Process& p) { return p.sight == Sight::kPlain; });
   };

@@ -90,7 +90,8 @@ void Rules::Revived(const Row& row) {
     stage_.Break(Rule::kJoined, "partition ", row.id, " (", row.modules,
                  ") is activated by the list; ", Who(row.modules));
   if (const TenancyRecord* record = journal_.FindExact(row.modules)) {
-    if (row.known_lost && record->state == State::kActive && record->boot == boot)
+    if (row.known_lost && record->state == State::kActive && record->boot == boot &&
+        !(list_read && Believed(row)))
       stage_.Break(Rule::kWrongList, "partition ", row.id, " (", row.modules,
                    ") was lost, as an agent knew, and is in the list");
     return;
