@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulation of the whole core of `enforce`: many runs, each of its own seed. The first run
 // that breaks a rule is played again with its story, and ends the program with 1.
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <string>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "tests/enforce/world.h"
 
@@ -14,15 +13,6 @@ namespace {
 
 using switchyard::enforce_sim::RuleName;
 using switchyard::enforce_sim::World;
-
-constexpr char kUsage[] =
-    "usage: enforce_sim [--runs N] [--seed S] [--operations N] [--trace] [--keep-going]\n\n"
-    "  --runs N        runs, of the seeds S, S+1, ... (1000)\n"
-    "  --seed S        of the first run (1)\n"
-    "  --operations N  in each run (200)\n"
-    "  --trace         print the story of every run, not only of one that breaks a rule\n"
-    "  --keep-going    one line for each run that breaks a rule, and go on\n\n"
-    "Exit code: 0 if no rule was broken, 1 if one was, 2 if the command line is wrong.\n";
 
 struct Options {
   std::uint64_t runs = 1000;
@@ -32,31 +22,6 @@ struct Options {
   bool keep_going = false;
 };
 
-bool Parse(int argc, char** argv, Options& options) {
-  for (int i = 1; i < argc; ++i) {
-    const absl::string_view word = argv[i];
-    if (word == "--trace") {
-      options.trace = true;
-      continue;
-    }
-    if (word == "--keep-going") {
-      options.keep_going = true;
-      continue;
-    }
-    const char* const value = i + 1 < argc ? argv[++i] : "";
-    if (word == "--runs"   ? absl::SimpleAtoi(value, &options.runs)
-        : word == "--seed" ? absl::SimpleAtoi(value, &options.seed)
-        : word == "--operations"
-            ? absl::SimpleAtoi(value, &options.operations) && options.operations > 0
-            : false) {
-      continue;
-    }
-    std::fputs(kUsage, stderr);
-    return false;
-  }
-  return true;
-}
-
 void Print(const World& world) {
   for (const std::string& line : world.stage().story) std::printf("%s\n", line.c_str());
 }
@@ -65,7 +30,24 @@ void Print(const World& world) {
 
 int main(int argc, char** argv) {
   Options options;
-  if (!Parse(argc, argv, options)) return 2;
+  CLI::App app("Plays the whole core of `enforce` against models of all that is outside it");
+  app.option_defaults()->always_capture_default();
+  app.add_option("--runs", options.runs, "Runs, of the seeds S, S+1, ...");
+  app.add_option("--seed", options.seed, "Of the first run");
+  app.add_option("--operations", options.operations, "In each run")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_flag("--trace", options.trace,
+               "Print the story of every run, not only of one that breaks a rule");
+  app.add_flag("--keep-going", options.keep_going,
+               "One line for each run that breaks a rule, and go on");
+  app.footer(
+      "Example: enforce_sim --runs 1 --seed 16644 --trace\n"
+      "Exit codes: 0 no rule was broken; 1 one was; 2 wrong usage.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   // One thread, so no order of locks to watch.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const auto began = std::chrono::steady_clock::now();

@@ -4,14 +4,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <string>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "base/files.h"
 #include "sim/node/sim_node.h"
 #include "tests/kill/agent.h"
@@ -28,42 +27,12 @@ using switchyard::kill::Story;
 using switchyard::kill::Tally;
 using switchyard::kill::Wrong;
 
-constexpr char kUsage[] =
-    "usage: kill_test [--allocations N] [--seed S] [--board NAME] [--trace]\n\n"
-    "  --allocations N  how many pods ask for GPUs (1000)\n"
-    "  --seed S         of what is done, and when (1)\n"
-    "  --board NAME     of the simulated node (hgx-h100)\n"
-    "  --trace          print the story as it happens\n\n"
-    "Exit code: 0 if nothing leaked, was shared or was lost, 1 if something was, 2 if the command\n"
-    "line is wrong. The agent is `switchyard` beside this program.\n";
-
 struct Options {
   int allocations = 1000;
   std::uint64_t seed = 1;
   std::string board = "hgx-h100";
   bool trace = false;
 };
-
-bool Parse(int argc, char** argv, Options& options) {
-  for (int i = 1; i < argc; ++i) {
-    const absl::string_view word = argv[i];
-    if (word == "--trace") {
-      options.trace = true;
-      continue;
-    }
-    const absl::string_view value = i + 1 < argc ? argv[++i] : "";
-    if (word == "--allocations") {
-      if (absl::SimpleAtoi(value, &options.allocations) && options.allocations > 0) continue;
-    } else if (word == "--seed") {
-      if (absl::SimpleAtoi(value, &options.seed)) continue;
-    } else if (word == "--board" && !value.empty()) {
-      options.board = std::string(value);
-      continue;
-    }
-    return false;
-  }
-  return true;
-}
 
 Status Play(const Options& options, const std::string& folder, Story& story) {
   switchyard::sim::SimNodeOptions node_options;
@@ -122,13 +91,22 @@ int Report(const Options& options, Story& story) {
 
 int main(int argc, char** argv) {
   Options options;
-  if (argc == 2 && absl::string_view(argv[1]) == "--help") {
-    std::fputs(kUsage, stdout);
-    return 0;
-  }
-  if (!Parse(argc, argv, options)) {
-    std::fputs(kUsage, stderr);
-    return 2;
+  CLI::App app(
+      "Kills the agent (`switchyard` beside this program) in `enforce` on a simulated node again "
+      "and again");
+  app.option_defaults()->always_capture_default();
+  app.add_option("--allocations", options.allocations, "How many pods ask for GPUs")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--seed", options.seed, "Of what is done, and when");
+  app.add_option("--board", options.board, "Of the simulated node");
+  app.add_flag("--trace", options.trace, "Print the story as it happens");
+  app.footer(
+      "Example: kill_test --allocations 200 --seed 7 --trace\n"
+      "Exit codes: 0 nothing leaked, was shared or was lost; 1 something was; 2 wrong usage.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
   }
   // What a killed agent leaves behind is ours to watch.
   (void)::prctl(PR_SET_CHILD_SUBREAPER, 1);
