@@ -13,23 +13,10 @@ namespace {
 constexpr absl::string_view kBootId = "proc/sys/kernel/random/boot_id";
 constexpr size_t kMaxBegan = 64;
 
-TenancyDevice NodesOf(const Resolved& resolved) {
-  TenancyDevice nodes;
-  nodes.address = resolved.device.address;
-  nodes.backend = resolved.device.backend;
-  nodes.iommu_group = resolved.device.iommu_group;
-  for (const GrantedFunction& function : resolved.device.functions) {
-    const bool by_cdev = nodes.backend == pci::Backend::kIommufd;
-    nodes.functions.push_back(
-        {function.address, by_cdev ? function.cdev.value_or("") : "", std::nullopt});
-  }
-  return nodes;
-}
-
 std::vector<TenancyDevice> GpusOf(std::span<const Resolved> devices) {
   std::vector<TenancyDevice> gpus;
   for (const Resolved& resolved : devices) {
-    if (!resolved.gpus.empty()) gpus.push_back(NodesOf(resolved));
+    if (!resolved.gpus.empty()) gpus.push_back(resolved.nodes);
   }
   return gpus;
 }

@@ -40,7 +40,7 @@ class Enforcement {
   // The devices that are GPUs; none of them: nothing is needed, and nothing returned.
   [[nodiscard]] Result<std::optional<Acquired>> Acquire(std::span<const Resolved> devices,
                                                         std::optional<absl::Duration> asked);
-  // Remembers which grant began a tenancy, until `Release` or the grant is settled.
+  // Remembers, for the latest 64 grants, which began a tenancy.
   void Began(std::uint64_t grant, const Acquired& acquired);
   void Release(std::uint64_t grant);
   [[nodiscard]] Status PreStart(std::span<const Resolved> devices);
@@ -50,7 +50,7 @@ class Enforcement {
   std::unique_ptr<HolderSource> holders_;
   std::unique_ptr<Enforcer> enforcer_;
   absl::Mutex mutex_;
-  std::map<std::uint64_t, Acquired> began_ ABSL_GUARDED_BY(mutex_);  // the latest 64 grants
+  std::map<std::uint64_t, Acquired> began_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace switchyard::tenancy

@@ -40,7 +40,7 @@ Status Enforcer::Impl::Load() {
   for (const std::string& what : content->lost) lost(what);
   const absl::Duration now = parts_.clock->Monotonic();
   for (TenancyRecord& record : content->records) {
-    Watch watch{record.id, now, std::nullopt, std::nullopt, false, false};
+    Watch watch{.id = record.id, .granted_at = now};
     if (record.state == TenancyState::kActivating || record.state == TenancyState::kReleasing) {
       watch.uncertain_since = now;
       watch.unanswered = 1;

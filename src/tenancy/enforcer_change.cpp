@@ -257,7 +257,7 @@ Watch& Enforcer::Impl::WatchOf(std::uint64_t id) {
   for (Watch& watch : watches_) {
     if (watch.id == id) return watch;
   }
-  watches_.push_back({id, parts_.clock->Monotonic(), std::nullopt, std::nullopt, false, false});
+  watches_.push_back({.id = id, .granted_at = parts_.clock->Monotonic()});
   return watches_.back();
 }
 
@@ -288,12 +288,12 @@ ModuleSet Enforcer::Impl::UncertainModules() const {
   return modules;
 }
 
-ModuleSet Enforcer::Impl::DoubtfulModules() {
-  std::erase_if(doubtful_, [this](const auto& doubt) {
-    return up_ && list_began_ - doubt.second > options_.fabric_timeout;
-  });
+ModuleSet Enforcer::Impl::DoubtfulModules() const {
   ModuleSet modules;
-  for (const auto& doubt : doubtful_) modules = modules | doubt.first;
+  for (const auto& [its, since] : doubtful_) {
+    const bool over = up_ && list_began_ - since > options_.fabric_timeout;
+    if (!over) modules = modules | its;
+  }
   return modules;
 }
 

@@ -159,7 +159,7 @@ class Enforcer::Impl {
   [[nodiscard]] bool IsUncertain(const TenancyRecord& record) const;
   [[nodiscard]] fabric::ModuleSet UncertainModules() const;
   // Of foreign partitions whose deactivation may still happen.
-  [[nodiscard]] fabric::ModuleSet DoubtfulModules();
+  [[nodiscard]] fabric::ModuleSet DoubtfulModules() const;
   [[nodiscard]] fabric::ModuleSet DirtyModules() const;
   [[nodiscard]] std::uint64_t NewId();
   void Tell(absl::string_view name, Severity severity, std::string message,

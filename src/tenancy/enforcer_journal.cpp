@@ -82,8 +82,7 @@ Status Enforcer::Impl::Save(TenancyRecord record) {
   }
   if (is_new) {
     strays_.pop_back();
-    watches_.push_back(
-        {record.id, parts_.clock->Monotonic(), std::nullopt, std::nullopt, false, false});
+    watches_.push_back({.id = record.id, .granted_at = parts_.clock->Monotonic()});
   }
   EraseValue(unsaved_, record.id);
   ledger_.Put(std::move(record));

@@ -26,9 +26,9 @@ namespace switchyard::tenancy {
 struct Watch {
   std::uint64_t id = 0;
   absl::Duration granted_at;  // monotonic; after a start: the start
-  std::optional<absl::Duration> unused_since;
+  std::optional<absl::Duration> unused_since = {};
   // A change was asked of Fabric Manager and nobody knows what came of it, since then.
-  std::optional<absl::Duration> uncertain_since;
+  std::optional<absl::Duration> uncertain_since = {};
   int unanswered = 0;  // how many such changes, if known
   // Its request was refused in the end: nobody was given it, so no grace is needed.
   bool abandoned = false;

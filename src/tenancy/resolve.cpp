@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "pci/inventory.h"
+#include "tenancy/board.h"
 
 namespace switchyard::tenancy {
 namespace {
@@ -37,6 +38,7 @@ Result<Resolved> Resolve(const HostRoot& root, const PciAddress& address,
   }
 
   Resolved resolved;
+  resolved.nodes = NodesOf(*device);
   resolved.device.address = address;
   resolved.device.backend = *device->backend;
   resolved.device.iommu_group = *device->self.iommu_group;

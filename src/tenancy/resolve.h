@@ -11,11 +11,13 @@
 #include "base/status.h"
 #include "pci/inventory.h"
 #include "tenancy/grant.h"
+#include "tenancy/record.h"
 
 namespace switchyard::tenancy {
 
 struct Resolved {
   GrantedDevice device;
+  TenancyDevice nodes;           // the same in the journal's words
   std::vector<PciAddress> gpus;  // of its group; empty for an NVSwitch
 };
 
