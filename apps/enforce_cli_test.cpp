@@ -177,6 +177,7 @@ TEST_F(EnforceCliTest, TenanciesShowOwnerStateAndWhoSaysWhat) {
   const json shown = Json({"tenancies"});
   EXPECT_EQ(shown["live"], true);
   EXPECT_EQ(shown["draining"], true);
+  EXPECT_EQ(shown["podsUnknown"], false);
   ASSERT_EQ(shown["tenancies"].size(), 2u);
   const json& first = shown["tenancies"][0];
   EXPECT_EQ(first["id"], 3);
@@ -196,6 +197,16 @@ TEST_F(EnforceCliTest, TenanciesShowOwnerStateAndWhoSaysWhat) {
                                HasSubstr("7        not known yet  vanished   active (uncertain)"),
                                HasSubstr("42s"), HasSubstr("the node is being drained"),
                                HasSubstr("dirty: Fabric Manager lost partitions of modules 5")));
+  EXPECT_THAT(table.out, Not(HasSubstr("knows its pods")));
+}
+
+TEST_F(EnforceCliTest, TenanciesSayWhyWhatKubeletDoesNotListIsKept) {
+  view_.pods_unknown = true;
+  Serve();
+  folder_.Write("root/proc/1/comm", "init\n");
+  EXPECT_EQ(Json({"tenancies"})["podsUnknown"], true);
+  EXPECT_THAT(Run({"tenancies"}).out,
+              HasSubstr("kubelet has not shown yet that it knows its pods"));
 }
 
 TEST_F(EnforceCliTest, PartitionsSayWhoseAndWhatBlocks) {

@@ -107,6 +107,7 @@ Result<EnforceState> ParseEnforceState(absl::string_view text) {
     view.fabric_up = object.at("fabricUp").get<bool>();
     view.fabric_problem = object.at("fabricProblem").get<std::string>();
     view.journal_problem = object.at("journalProblem").get<std::string>();
+    view.pods_unknown = object.at("podsUnknown").get<bool>();
     view.draining = object.at("draining").get<bool>();
     view.dirty = Modules(object.at("dirty"));
     for (const json& one : object.at("tenancies")) view.tenancies.push_back(Tenancy(one));

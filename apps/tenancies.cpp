@@ -83,13 +83,15 @@ void PrintAsJson(const EnforceState& state, const Result<std::set<std::uint64_t>
                                   : ordered_json(nullptr)},
          {"uncertain", state.live ? ordered_json(view.uncertain) : ordered_json(nullptr)}});
   }
-  PrintJson({{"live", state.live},
-             {"draining", state.view.draining},
-             {"fabricProblem", state.view.fabric_problem},
-             {"journalProblem", state.view.journal_problem},
-             {"dirty", state.view.dirty.ToVector()},
-             {"tenancies", list},
-             {"lost", state.lost}});
+  PrintJson(
+      {{"live", state.live},
+       {"podsUnknown", state.live ? ordered_json(state.view.pods_unknown) : ordered_json(nullptr)},
+       {"draining", state.view.draining},
+       {"fabricProblem", state.view.fabric_problem},
+       {"journalProblem", state.view.journal_problem},
+       {"dirty", state.view.dirty.ToVector()},
+       {"tenancies", list},
+       {"lost", state.lost}});
 }
 
 std::string StateText(const TenancyView& view, bool live) {
@@ -117,6 +119,11 @@ void PrintAsTable(const EnforceState& state, const Result<std::set<std::uint64_t
          view.unused_for ? AgeText(*view.unused_for) : "", absl::StrJoin(DevicesOf(view), ",")});
   }
   Print(state.view.tenancies.empty() ? "no tenancies" : table.ToString());
+  if (state.view.pods_unknown) {
+    Print(
+        "kubelet has not shown yet that it knows its pods: what it does not list is kept; see that "
+        "it reaches the API server, or release by hand: switchyard release ID --force");
+  }
   if (state.view.draining) Print("the node is being drained: no new tenancies");
   if (!state.view.fabric_problem.empty())
     Print(absl::StrCat("nothing can be activated now: ", state.view.fabric_problem));

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include <array>
 #include <iterator>
@@ -40,6 +41,13 @@ namespace {
 
 // kubelet wants its devices within a second of a node's start (kubernetes#125579).
 constexpr absl::Duration kFirstReadPatience = absl::Milliseconds(500);
+
+// kubelet's own default, which it writes in lower case.
+std::string NodeName(const Config& config) {
+  if (!config.node_name.empty()) return config.node_name;
+  utsname host{};
+  return ::uname(&host) == 0 ? host.nodename : "";
+}
 
 std::string Parent(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
@@ -164,7 +172,7 @@ class Agent::Impl {
     pod_resources_ = std::make_unique<kube::PodResourcesClient>(
         kube::PodResourcesClient::Options{
             absl::StrCat(config_.paths.kubelet_root, "/pod-resources/kubelet.sock"),
-            absl::Seconds(2)},
+            absl::Seconds(2), NodeName(config_)},
         *catalogue_, clock_);
     tenancies_->SetAssignmentSource(pod_resources_.get());
     background_ = std::make_unique<Background>(

@@ -71,6 +71,7 @@ std::string EnforceJson(const tenancy::EnforceView& view) {
   return Text({{"fabricUp", view.fabric_up},
                {"fabricProblem", view.fabric_problem},
                {"journalProblem", view.journal_problem},
+               {"podsUnknown", view.pods_unknown},
                {"draining", view.draining},
                {"dirty", view.dirty.ToVector()},
                {"tenancies", std::move(tenancies)},

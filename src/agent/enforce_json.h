@@ -12,7 +12,7 @@
 
 namespace switchyard::agent {
 
-// {"fabricUp","fabricProblem","journalProblem","draining","dirty",
+// {"fabricUp","fabricProblem","journalProblem","podsUnknown","draining","dirty",
 //  "tenancies":[{"id","state","owner":{"kind","key"}|null,"untilReleased","adopted","partition"|null,
 //    "modules","devices","begun","changed","active","listed","unusedForSeconds"|null,"uncertain"}],
 //  "partitions":[{"id","modules","active","tenancy"|null,"foreign","staleSince"|null,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -58,6 +59,11 @@ void AddEntry(const Offer& offer, const v1::ContainerDevices& entry, const tenan
   }
 }
 
+bool IsStatic(const v1::PodResources& pod, absl::string_view node) {
+  absl::string_view name = pod.name();
+  return absl::ConsumeSuffix(&name, absl::AsciiStrToLower(node)) && absl::EndsWith(name, "-");
+}
+
 // kubelet has no code for it: its error is this text, which grpc-go sends as Unknown.
 bool IsNoSuchPod(const Status& status, const v1::GetPodResourcesRequest& request) {
   return absl::IsNotFound(status) ||
@@ -102,23 +108,29 @@ Result<bool> HasOneOf(const Offer& offer, const v1::PodResources& pod,
 PodResourcesClient::PodResourcesClient(Options options, const Catalogue& catalogue, Clock& clock)
     : options_(std::move(options)), catalogue_(catalogue), clock_(clock) {}
 
-Result<tenancy::Assignments> PodResourcesClient::Read() {
+Result<tenancy::AssignmentView> PodResourcesClient::Read() {
+  const std::optional<SocketId> socket = StatSocket(options_.socket);
   v1::ListPodResourcesResponse list;
   RETURN_IF_ERROR(CallKubelet(
       options_, clock_, [&](v1::PodResourcesLister::Stub& kubelet, grpc::ClientContext& context) {
         return kubelet.List(&context, v1::ListPodResourcesRequest(), &list);
       }));
   const std::shared_ptr<const Offer> offer = catalogue_.Current();
-  tenancy::Assignments assignments;
+  tenancy::AssignmentView view;
   for (const v1::PodResources& pod : list.pod_resources()) {
+    view.whole = view.whole || !IsStatic(pod, options_.node_name);
     const tenancy::Owner owner{kPodOwner, absl::StrCat(pod.namespace_(), "/", pod.name())};
     for (const v1::ContainerResources& container : pod.containers()) {
       for (const v1::ContainerDevices& entry : container.devices()) {
-        AddEntry(*offer, entry, owner, assignments);
+        AddEntry(*offer, entry, owner, view.devices);
       }
     }
   }
-  return assignments;
+  // Replaced meanwhile: nobody can tell which of the two answered.
+  if (!socket || socket != StatSocket(options_.socket)) return view;
+  if (view.whole) knowing_ = socket;
+  view.whole = socket == knowing_;
+  return view;
 }
 
 Result<bool> PodResourcesClient::StillHas(const tenancy::Owner& owner,

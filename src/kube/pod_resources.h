@@ -7,12 +7,14 @@
 // within the deadline. Read by one caller at a time, StillHas from any
 // thread.
 
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "kube/catalogue.h"
+#include "kube/socket_files.h"
 #include "tenancy/assignments.h"
 
 namespace switchyard::kube {
@@ -22,6 +24,7 @@ class PodResourcesClient final : public tenancy::AssignmentSource {
   struct Options {
     std::string socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
     absl::Duration timeout = absl::Seconds(2);  // of one call, its repetitions included
+    std::string node_name = {};                 // Kubernetes' name of this node
   };
 
   // `catalogue` translates device ids to addresses. Both must outlive the client.
@@ -29,7 +32,12 @@ class PodResourcesClient final : public tenancy::AssignmentSource {
 
   // Owners are {"pod", "namespace/name"}. Resources and ids that are not ours are left out. Errors
   // carry kubelet's code and name the socket.
-  Result<tenancy::Assignments> Read() override;
+  //
+  // Whole is an answer that names a pod, and every later one of the same kubelet: it has heard of
+  // its pods from the API server, and the last may go. A static pod does not count, kubelet has it
+  // from a file; its name ends with "-" and the node's. A kubelet that starts makes its socket
+  // anew.
+  Result<tenancy::AssignmentView> Read() override;
 
   // kubelet's Get for the pod of that name, whoever it is now. Unlike List it recalculates nothing,
   // so it may run beside an Allocate, and it does not ask whether the pod still runs:
@@ -47,6 +55,8 @@ class PodResourcesClient final : public tenancy::AssignmentSource {
   const Options options_;
   const Catalogue& catalogue_;
   Clock& clock_;
+  std::optional<SocketId>
+      knowing_;  // of the kubelet that named a pod; guarded by Read's one caller
 };
 
 }  // namespace switchyard::kube

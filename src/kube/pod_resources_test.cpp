@@ -52,8 +52,11 @@ class PodResourcesTest : public testing::PluginFixture {
   }
   std::unique_ptr<PodResourcesClient> MakeClient(const Catalogue& catalogue) {
     return std::make_unique<PodResourcesClient>(
-        PodResourcesClient::Options{folder_ + "/r/kubelet.sock", testing::kPatience}, catalogue,
-        pausing_);
+        PodResourcesClient::Options{folder_ + "/r/kubelet.sock", testing::kPatience, "N1.example"},
+        catalogue, pausing_);
+  }
+  void AddPodWithoutDevices(const std::string& name) {
+    ASSERT_TRUE(kubelet_->AddPod({"default", name, {{"main", false, false, {}}}, {}}).admitted);
   }
   // As kubelet's rate limit counts: `calls` of them at once.
   void UseUp(int calls) {
@@ -72,13 +75,13 @@ class PodResourcesTest : public testing::PluginFixture {
 TEST_F(PodResourcesTest, SaysWhoseADeviceIs) {
   tree_.AddGpu("0000:19:00.0", 11);
   Connect();
-  EXPECT_THAT(client_->Read().value(), IsEmpty());
+  EXPECT_THAT(client_->Read()->devices, IsEmpty());
   ASSERT_TRUE(kubelet_->AddPod(Pod("vm", kH100, 1)).admitted);
   ASSERT_TRUE(kubelet_->AddPod({"default", "none", {{"main", false, false, {}}}, {}}).admitted);
-  EXPECT_THAT(client_->Read().value(),
+  EXPECT_THAT(client_->Read()->devices,
               ElementsAre(Pair(Pci("19:00.0"), tenancy::Owner{"pod", "default/vm"})));
   ASSERT_TRUE(kubelet_->RemovePod("default", "vm"));
-  EXPECT_THAT(client_->Read().value(), IsEmpty());
+  EXPECT_THAT(client_->Read()->devices, IsEmpty());
 }
 
 TEST_F(PodResourcesTest, MergesEntriesAndNamesAWholeGroup) {
@@ -87,7 +90,7 @@ TEST_F(PodResourcesTest, MergesEntriesAndNamesAWholeGroup) {
   tree_.AddGpu("0000:1b:00.0", 12);
   Connect();
   ASSERT_TRUE(kubelet_->AddPod(Pod("vm", kH100, 2)).admitted);
-  EXPECT_THAT(client_->Read().value(), SizeIs(3));
+  EXPECT_THAT(client_->Read()->devices, SizeIs(3));
 }
 
 TEST_F(PodResourcesTest, LeavesOutWhatIsNotOurs) {
@@ -95,7 +98,7 @@ TEST_F(PodResourcesTest, LeavesOutWhatIsNotOurs) {
   Connect();
   ASSERT_TRUE(kubelet_->AddPod(Pod("vm", kH100, 1)).admitted);
   Catalogue other(*contract_, nullptr, events_);  // has no resources
-  EXPECT_THAT(MakeClient(other)->Read().value(), IsEmpty());
+  EXPECT_THAT(MakeClient(other)->Read()->devices, IsEmpty());
 }
 
 TEST_F(PodResourcesTest, FailsWithKubeletsCodeAndWorksAgainAfterItsRestart) {
@@ -109,12 +112,36 @@ TEST_F(PodResourcesTest, FailsWithKubeletsCodeAndWorksAgainAfterItsRestart) {
   EXPECT_TRUE(client_->Read().ok());
 }
 
+TEST_F(PodResourcesTest, IsWholeOnceThisKubeletHasNamedAPod) {
+  tree_.AddGpu("0000:19:00.0", 11);
+  Connect();
+  EXPECT_FALSE(client_->Read()->whole);
+  AddPodWithoutDevices("proxy");
+  EXPECT_TRUE(client_->Read()->whole);
+  ASSERT_TRUE(kubelet_->RemovePod("default", "proxy"));
+  EXPECT_TRUE(client_->Read()->whole) << "the last pod of a node may go";
+
+  ASSERT_TRUE(kubelet_->Restart().ok());
+  EXPECT_FALSE(client_->Read()->whole) << "another kubelet, that may not know its pods";
+  AddPodWithoutDevices("proxy");
+  EXPECT_TRUE(client_->Read()->whole);
+}
+
+TEST_F(PodResourcesTest, AStaticPodShowsNothing) {
+  tree_.AddGpu("0000:19:00.0", 11);
+  Connect();
+  AddPodWithoutDevices("etcd-n1.example");
+  EXPECT_FALSE(client_->Read()->whole);
+  AddPodWithoutDevices("etcd-n2.example");
+  EXPECT_TRUE(client_->Read()->whole);
+}
+
 TEST_F(PodResourcesTest, SaysWhetherAPodStillHasADevice) {
   tree_.AddGpu("0000:19:00.0", 11);
   tree_.AddGpu("0000:1a:00.0", 12);
   Connect();
   ASSERT_TRUE(kubelet_->AddPod(Pod("vm", kH100, 1)).admitted);
-  const PciAddress its = client_->Read().value().begin()->first;
+  const PciAddress its = client_->Read().value().devices.begin()->first;
   const std::string others = its == Pci("19:00.0") ? "1a:00.0" : "19:00.0";
   EXPECT_TRUE(StillHas("default/vm", its.ToString()).value());
   EXPECT_FALSE(StillHas("default/vm", others).value());

@@ -58,6 +58,8 @@ struct EnforceView {
   bool fabric_up = false;
   std::string fabric_problem;   // why nothing can be changed; empty: it can
   std::string journal_problem;  // empty: it can be read and written
+  // kubelet named no pod but static ones since it started: what it does not list is kept.
+  bool pods_unknown = false;
   bool draining = false;
   // Since the start. Keys are bounded: reasons are those of refusal.h, codes those of FabricCodeOf
   // or, where Fabric Manager said nothing, of Status.

@@ -131,11 +131,11 @@ void Enforcer::Impl::ObserveFabric(const Result<fabric::FabricList>& list,
   (void)SaveForeign();  // reported there
 }
 
-void Enforcer::Impl::ObserveAssignments(Assignments view, absl::Duration read_started) {
+void Enforcer::Impl::ObserveAssignments(AssignmentView view, absl::Duration read_started) {
   const Step step(*this, absl::InfiniteDuration());
   assigned_ = std::move(view);
   listing_ = MakeListing(assigned_, read_started, board_, *map_, ledger_);
-  Contradict(listing_.modules);
+  Contradict(listing_.whole ? listing_.modules : ledger_.modules());
   if (!journal_.ok()) return;
   std::vector<TenancyRecord> learned;
   for (const TenancyRecord& record : ledger_.records()) {
@@ -188,7 +188,7 @@ void Enforcer::ObserveFabric(const Result<fabric::FabricList>& list, std::uint64
 void Enforcer::ObserveRememberedList(const fabric::FabricList& list) {
   impl_->ObserveRememberedList(list);
 }
-void Enforcer::ObserveAssignments(Assignments view, absl::Duration read_started) {
+void Enforcer::ObserveAssignments(AssignmentView view, absl::Duration read_started) {
   impl_->ObserveAssignments(std::move(view), read_started);
 }
 Result<Acquired> Enforcer::Acquire(const TenancyRequest& request) {

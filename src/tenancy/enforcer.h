@@ -92,7 +92,7 @@ class Enforcer {
   // A remembered list: known, but not up.
   void ObserveRememberedList(const fabric::FabricList& list);
   // `read_started`: monotonic. Learns owners.
-  void ObserveAssignments(Assignments view, absl::Duration read_started);
+  void ObserveAssignments(AssignmentView view, absl::Duration read_started);
 
   // ---- requests --------------------------------------------------------------------------------
   // Makes exactly these devices one active partition of one tenancy, or refuses: everything that

@@ -37,7 +37,7 @@ class Enforcer::Impl {
   void CompareMap();
   void ObserveFabric(const Result<fabric::FabricList>& list, std::uint64_t generation);
   void ObserveRememberedList(const fabric::FabricList& list);
-  void ObserveAssignments(Assignments view, absl::Duration read_started);
+  void ObserveAssignments(AssignmentView view, absl::Duration read_started);
 
   // ---- enforcer_acquire.cpp --------------------------------------------------------------------
   Result<Acquired> Acquire(const TenancyRequest& request);
@@ -145,6 +145,8 @@ class Enforcer::Impl {
   void DropUsedLost(const Held& held, fabric::ModuleSet looked);
   // Since when an active partition of nobody has had no user by both views.
   void TrackForeign(const Decisions& decisions);
+  // Tells once if tenancies are kept for long because kubelet need not know its pods yet.
+  void TrackPodsUnknown(const Decisions& decisions);
 
   // ---- enforcer_restart.cpp --------------------------------------------------------------------
   // The answer to a Fabric Manager that waits after a warm restart.
@@ -200,10 +202,12 @@ class Enforcer::Impl {
   std::uint64_t generation_ = 1;
   absl::Duration read_began_;  // of the read that is announced
   absl::Duration list_began_;  // of the list of now
-  Assignments assigned_;
+  AssignmentView assigned_;
   Listing listing_;
   bool draining_ = false;
   bool was_dirty_ = false;
+  std::optional<absl::Duration> pods_unknown_since_;  // and a tenancy is kept for that
+  bool told_pods_unknown_ = false;
   std::vector<std::string> map_differs_;  // as told last
   std::vector<std::pair<std::uint64_t, Why>> reported_;
 

@@ -25,7 +25,7 @@ TEST_F(EnforcerOldNewsTest, AViewFromBeforeTheGrantTeachesNoOwner) {
   ASSERT_TRUE(Acquire({1, 3}).ok());
   Assign({1, 3}, "default/a");
   Turn();
-  const Assignments before = *source_.answer;
+  const AssignmentView before{*source_.answer, true};
   const absl::Duration started = clock_.Monotonic();
   Unassign({1, 3});
   clock_.Advance(absl::Seconds(1));

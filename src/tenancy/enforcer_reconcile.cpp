@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reconciler's decisions, carried out.
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tenancy/enforcer_impl.h"
@@ -58,6 +59,7 @@ void Enforcer::Impl::Reconcile() {
   const std::uint64_t generation = generation_;
   const Decisions decisions = tenancy::Reconcile(MakeInput(held, looked));
   TrackForeign(decisions);
+  TrackPodsUnknown(decisions);
   const absl::Duration now = parts_.clock->Monotonic();
   for (const Decision& decision : decisions) {
     if (decision.tenancy != 0) {
@@ -117,6 +119,27 @@ void Enforcer::Impl::TrackForeign(const Decisions& decisions) {
     if (decision.unused && found == foreign_since_.end())
       foreign_since_.emplace_back(modules, parts_.clock->Now());
   }
+}
+
+void Enforcer::Impl::TrackPodsUnknown(const Decisions& decisions) {
+  const auto kept = std::count_if(decisions.begin(), decisions.end(), [](const Decision& d) {
+    return d.unproved && (d.act == Act::kKeep || d.act == Act::kReport);
+  });
+  if (listing_.whole && std::exchange(told_pods_unknown_, false))
+    Tell("assignments_complete", Severity::kInfo, "kubelet has named a pod", nullptr);
+  if (kept == 0) return pods_unknown_since_.reset();
+  const absl::Duration now = parts_.clock->Monotonic();
+  if (!pods_unknown_since_) pods_unknown_since_ = now;
+  if (told_pods_unknown_ || now - *pods_unknown_since_ <= options_.grace) return;
+  told_pods_unknown_ = true;
+  Tell("assignments_incomplete", Severity::kWarning,
+       absl::StrCat(
+           "kubelet has listed no pod but static ones since it started, so it may not know "
+           "its pods yet, and what it does not list is kept (",
+           kept,
+           " tenancies; switchyard reconcile --dry-run names them); see that it reaches "
+           "the API server; if this node really has no pods: switchyard release ID --force"),
+       nullptr);
 }
 
 bool Enforcer::Impl::CarryOut(const Decision& decision, ModuleSet free) {
@@ -240,7 +263,7 @@ void Enforcer::Impl::ReportOnce(const Decision& decision) {
 void Enforcer::Impl::DropUsedLost(const Held& held, ModuleSet looked) {
   std::erase_if(lost_foreign_, [&](const ModuleSet lost) {
     return looked.ContainsAll(lost) && !held.modules.Overlaps(lost) && listing_.known &&
-           !listing_.modules.Overlaps(lost);
+           listing_.whole && !listing_.modules.Overlaps(lost);
   });
 }
 

@@ -132,6 +132,7 @@ EnforceView Enforcer::Impl::View() {
   } else if (journal_failing_) {
     view.journal_problem = "it can't be written";
   }
+  view.pods_unknown = listing_.known && !listing_.whole;
   view.draining = draining_;
   for (int i = 0; i < kRefusals; ++i) {
     if (refusals_[static_cast<size_t>(i)] != 0)

@@ -35,12 +35,13 @@ fabric::ModuleSet ModulesOf(const PciAddress& address, const Board& board,
 
 }  // namespace
 
-Listing MakeListing(const Assignments& view, absl::Duration read_started, const Board& board,
+Listing MakeListing(const AssignmentView& view, absl::Duration read_started, const Board& board,
                     const fabric::ModuleMap& map, const Ledger& ledger) {
   Listing listing;
   listing.known = true;
+  listing.whole = view.whole;
   listing.read_started = read_started;
-  for (const auto& [address, owner] : view) {
+  for (const auto& [address, owner] : view.devices) {
     const fabric::ModuleSet modules = ModulesOf(address, board, map, ledger);
     if (modules.empty()) continue;
     auto entry = std::find_if(listing.entries.begin(), listing.entries.end(),

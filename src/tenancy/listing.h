@@ -22,6 +22,7 @@ struct Listing {
     std::vector<PciAddress> devices;
   };
   bool known = false;           // there was an answer since the start
+  bool whole = false;           // what it lacks is nobody's, see AssignmentView
   absl::Duration read_started;  // monotonic, of the last answer
   std::vector<Entry> entries;   // one an owner
   fabric::ModuleSet modules;    // of all entries
@@ -33,7 +34,7 @@ struct Listing {
 // `map` speaks for devices that are gone from the board: they are still somebody's. `ledger` speaks
 // for those that are granted, whatever the map says by now: whoever has one has the tenancy's
 // modules. A GPU of no tenancy and without a module id may be any that no GPU has.
-[[nodiscard]] Listing MakeListing(const Assignments& view, absl::Duration read_started,
+[[nodiscard]] Listing MakeListing(const AssignmentView& view, absl::Duration read_started,
                                   const Board& board, const fabric::ModuleMap& map,
                                   const Ledger& ledger);
 

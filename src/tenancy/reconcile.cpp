@@ -26,6 +26,7 @@ class Use {
   Use(const ReconcileInput& in, const TenancyRecord& record, const Watch& watch)
       : listing_spoke_(in.listing->known &&
                        in.listing->read_started >= watch.granted_at + kGrantSettles),
+        whole_(in.listing->whole),
         listed_(in.listing->modules.Overlaps(record.modules)),
         looked_(in.looked.ContainsAll(record.modules)),
         held_(in.held.Overlaps(record.modules)) {}
@@ -34,11 +35,13 @@ class Use {
   [[nodiscard]] bool held() const { return held_; }
   // Nobody holds it, and that is known.
   [[nodiscard]] bool free() const { return looked_ && !held_; }
-  [[nodiscard]] bool unused() const { return listing_spoke_ && !listed_ && free(); }
-  [[nodiscard]] bool orphaned() const { return listing_spoke_ && !listed_ && held_; }
+  [[nodiscard]] bool unused() const { return listing_spoke_ && whole_ && !listed_ && free(); }
+  [[nodiscard]] bool unproved() const { return listing_spoke_ && !whole_ && !listed_ && free(); }
+  [[nodiscard]] bool orphaned() const { return listing_spoke_ && whole_ && !listed_ && held_; }
 
  private:
   bool listing_spoke_;
+  bool whole_;
   bool listed_;
   bool looked_;
   bool held_;
@@ -68,12 +71,14 @@ Act End(const Decision& decision) {
 Decision EndOr(const ReconcileInput& in, const Watch& watch, Decision decision, Act otherwise,
                Why why) {
   if (decision.unused && GraceIsOver(in, watch)) return With(decision, End(decision), Why::kUnused);
+  if (decision.unproved && otherwise == Act::kKeep) why = Why::kPodsUnknown;
   return With(decision, otherwise, why);
 }
 
 Why WhyKept(const Use& use) {
   if (use.listed()) return Why::kInUse;
   if (use.held()) return Why::kHeld;
+  if (use.unproved()) return Why::kPodsUnknown;
   return use.unused() ? Why::kGrace : Why::kUnjudged;
 }
 
@@ -139,6 +144,7 @@ Decision Judge(const ReconcileInput& in, const TenancyRecord& record) {
   d.owner = use.listed() ? in.listing->OwnerOfAll(record.modules) : nullptr;
   // A claim is its owner's until it gives it back.
   d.unused = use.unused() && !record.until_released;
+  d.unproved = use.unproved() && !record.until_released;
   d.orphaned = use.orphaned() && !record.until_released;
   if (record.state == State::kPlanned) return With(d, Act::kForget, Why::kNeverBegan);
   // Without Fabric Manager's word of now nothing can be confirmed, and nothing may be changed.
@@ -157,7 +163,8 @@ Decision JudgeForeign(const ReconcileInput& in, const Partition& partition) {
   Decision d;
   d.partition = &partition;
   d.owner = in.listing->known ? in.listing->OwnerOfAll(partition.modules) : nullptr;
-  d.unused = in.listing->known && !in.listing->modules.Overlaps(partition.modules) &&
+  d.unused = in.listing->known && in.listing->whole &&
+             !in.listing->modules.Overlaps(partition.modules) &&
              in.looked.ContainsAll(partition.modules) && !in.held.Overlaps(partition.modules);
   const bool adoptable = d.owner != nullptr && partition.complete && in.fabric_up &&
                          !in.ledger->modules().Overlaps(partition.modules);
@@ -231,6 +238,10 @@ absl::string_view WhyText(Why why) {
       return "nobody has it by both views, not yet for the grace time";
     case Why::kUnjudged:
       return "kubelet or the processes were not asked yet";
+    case Why::kPodsUnknown:
+      return "neither kubelet nor a process has it, but kubelet has not shown yet that it knows "
+             "its "
+             "pods";
     case Why::kUnused:
       return "neither kubelet nor a process has had it for longer than the grace time";
     case Why::kAbandoned:

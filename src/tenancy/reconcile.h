@@ -7,7 +7,8 @@
 //
 // A tenancy is unused when two views agree that nobody has it: kubelet's listing, read after the
 // grant had time to appear there, has none of its devices, and nobody holds one. It is released
-// when they have agreed for longer than the grace, by a listing read after that.
+// when they have agreed for longer than the grace, by a listing read after that. A listing that is
+// not whole never says that nobody has it.
 
 #include <cstdint>
 #include <optional>
@@ -64,20 +65,21 @@ enum class Act : std::uint8_t {
 };
 
 enum class Why : std::uint8_t {
-  kInUse,       // listed
-  kHeld,        // not listed, held
-  kGrace,       // unused, not yet for long enough
-  kUnjudged,    // a view is missing
-  kUnused,      // two views agreed for longer than the grace
-  kAbandoned,   // its request was refused
-  kNeverBegan,  // planned, or activating and never active
-  kUncertain,   // wait for the outcome of a change
-  kUnfinished,  // a release that was begun
-  kActive,      // seen active
-  kRebooted,    // activated before the last reboot
-  kLost,        // Fabric Manager has it inactive, and nobody asked for that
-  kVanished,    // no partition has its modules any more
-  kForeign,     // active, of nobody
+  kInUse,        // listed
+  kHeld,         // not listed, held
+  kGrace,        // unused, not yet for long enough
+  kUnjudged,     // a view is missing
+  kPodsUnknown,  // not listed by a kubelet that need not know its pods yet, and not held
+  kUnused,       // two views agreed for longer than the grace
+  kAbandoned,    // its request was refused
+  kNeverBegan,   // planned, or activating and never active
+  kUncertain,    // wait for the outcome of a change
+  kUnfinished,   // a release that was begun
+  kActive,       // seen active
+  kRebooted,     // activated before the last reboot
+  kLost,         // Fabric Manager has it inactive, and nobody asked for that
+  kVanished,     // no partition has its modules any more
+  kForeign,      // active, of nobody
 };
 
 struct Decision {
@@ -87,6 +89,7 @@ struct Decision {
   const fabric::Partition* partition = nullptr;  // in the table of now; null: none
   const Listing::Entry* owner = nullptr;         // who has it by kubelet's word
   bool unused = false;                           // by both views, now
+  bool unproved = false;                         // it would be, were the listing whole
   bool orphaned = false;                         // kubelet lists nobody, and it is held; now
 };
 using Decisions = absl::InlinedVector<Decision, 16>;

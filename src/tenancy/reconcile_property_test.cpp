@@ -67,6 +67,7 @@ void Draw(Views& v) {
     v.watches.push_back(watch);
   }
   v.listing.known = Pick(5) != 0;
+  v.listing.whole = Pick(4) != 0;
   v.listing.read_started = SomeTime();
   if (v.listing.known) {
     for (int i = 0; i < Pick(3); ++i) {
@@ -91,7 +92,8 @@ void Draw(Views& v) {
 
 // In words of the issue, not of the code: nobody has it, by both views, and that is known.
 bool NobodyHasIt(const Views& v, const TenancyRecord& record, const Watch& watch) {
-  return v.listing.known && v.listing.read_started >= watch.granted_at + kGrantSettles &&
+  return v.listing.known && v.listing.whole &&
+         v.listing.read_started >= watch.granted_at + kGrantSettles &&
          !v.listing.modules.Overlaps(record.modules) && v.in.looked.ContainsAll(record.modules) &&
          !v.in.held.Overlaps(record.modules);
 }
@@ -125,6 +127,15 @@ RC_GTEST_PROP(ReconcileProperty, AnActiveTenancyEndsOnlyByTwoViewsForTheGrace, (
     RC_ASSERT(watch.unused_since.has_value());
     RC_ASSERT(v.listing.read_started - *watch.unused_since > v.in.grace);
     RC_ASSERT(!record->until_released);
+  }
+}
+
+RC_GTEST_PROP(ReconcileProperty, WhatAListThatIsNotWholeLacksIsNotUnused, ()) {
+  Views v;
+  Draw(v);
+  for (const Decision& d : Reconcile(v.in)) {
+    if (!v.listing.whole) RC_ASSERT(!d.unused && d.why != Why::kGrace);
+    if (d.why == Why::kPodsUnknown) RC_ASSERT(!v.listing.whole && d.act == Act::kKeep);
   }
 }
 

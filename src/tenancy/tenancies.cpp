@@ -214,7 +214,7 @@ void Tenancies::RefreshFabric() {
 bool Tenancies::RefreshAssignments(AssignmentSource& source) {
   if (!state_->admission.TryLock()) return false;
   const absl::Duration started = state_->parts.clock->Monotonic();
-  Result<Assignments> view = source.Read();
+  Result<AssignmentView> view = source.Read();
   state_->admission.Unlock();
 
   const bool readable = view.ok();
@@ -235,7 +235,7 @@ bool Tenancies::RefreshAssignments(AssignmentSource& source) {
   if (!readable) return true;
   if (state_->enforcement != nullptr) state_->enforcer()->ObserveAssignments(*view, started);
   absl::MutexLock lock(&state_->mutex);
-  state_->holdings.SetView(*std::move(view), started);
+  state_->holdings.SetView(std::move(view->devices), started);
   state_->Recount();
   return true;
 }

@@ -8,7 +8,7 @@ namespace switchyard::enforce_sim {
 using fabric::ModuleSet;
 
 void World::Prepare() {
-  if (enforcer_ == nullptr) return;
+  if (enforcer_ == nullptr || kubelet_.CutOff()) return;
   Random& random = stage_.random;
   // One that is being prepared is tried again, as kubelet does, or given up.
   for (Pod& pod : kubelet_.pods) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a run: no more faults, some time, and then everything must be as clean as it can be.
 #include <algorithm>
+#include <utility>
 
 #include "tests/enforce/world.h"
 
@@ -26,7 +27,7 @@ void World::EndFaults() {
   journal_.full = false;
   journal_.fail_percent = 0;
   kubelet_.deaf = false;
-  kubelet_.incomplete_until = 0;
+  kubelet_.incomplete_until = kubelet_.cut_off_until = 0;
   kubelet_.Settle();
   hardware_.blind = false;
   for (Process& process : hardware_.processes) {
@@ -126,14 +127,24 @@ void World::CheckDirty() {
   }
 }
 
-void World::End() {
-  stage_.Tell("-- the faults end");
-  EndFaults();
+void World::TakeTurns() {
   for (int i = 0; i < kTurns && !stage_.broken; ++i) {
     Turn(kTurnMs);
     UnprepareOwed();
     kubelet_.Bury();
     rules_.Always();
+  }
+}
+
+void World::End() {
+  stage_.Tell("-- the faults end");
+  EndFaults();
+  TakeTurns();
+  if (stage_.broken) return;
+  // Until kubelet names a pod, what nobody has is kept, and gives way to whoever asks.
+  if (!std::exchange(kubelet_.others, true)) {
+    if (fabric_.life == FabricModel::Life::kUp) CheckFreeCanBeHad(2, true);
+    TakeTurns();
   }
   if (stage_.broken) return;
   const bool up = fabric_.life == FabricModel::Life::kUp;

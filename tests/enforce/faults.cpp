@@ -133,7 +133,12 @@ void World::KubeletTrouble() {
   // Two lists that lack a pod, the grace apart, with no whole one between them, are no fault that
   // anybody can see.
   stage_.Tell("kubelet: restarts");
-  kubelet_.Restart(std::exchange(whole_told_, false));
+  RestartKubelet(true);
+}
+
+void World::RestartKubelet(bool incomplete) {
+  incomplete = incomplete && std::exchange(whole_told_, false);
+  kubelet_.Restart(incomplete, stage_.random.Percent(30));
 }
 
 void World::DeviceTrouble() {
@@ -174,7 +179,7 @@ void World::Reboot() {
   stage_.Tell("the node boots", renumber ? ", its devices have other numbers" : "");
   hardware_.Reboot(renumber);
   kubelet_.Reboot();
-  if (stage_.random.Percent(80)) kubelet_.Restart(std::exchange(whole_told_, false));
+  RestartKubelet(stage_.random.Percent(80));
   ++rules_.boot.low;
   fabric_.ColdRestart(stage_.random.Between(0, 40) * 1000, stage_.random.Percent(10));
 }

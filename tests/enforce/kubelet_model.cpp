@@ -9,25 +9,30 @@ using fabric::ModuleSet;
 
 // After a start, pods are known one by one.
 bool KubeletModel::Missing(const Pod& pod) const {
-  return incomplete_until > stage_.now() && (pod.uid * 7919 + incomplete_until) % 3 != 0;
+  return CutOff() ||
+         (incomplete_until > stage_.now() && (pod.uid * 7919 + incomplete_until) % 3 != 0);
 }
 
-Result<tenancy::Assignments> KubeletModel::Read() {
+Result<tenancy::AssignmentView> KubeletModel::Read() {
   stage_.Point("listing pods");
   if (deaf) {
     stage_.pass(2000);
     return absl::DeadlineExceededError("kubelet does not answer");
   }
-  tenancy::Assignments view;
+  tenancy::AssignmentView view;
   named.clear();
+  if (others && !CutOff()) knowing_ = life_;
   for (const Pod& pod : pods) {
-    if (!pod.recorded || pod.listed_from > stage_.now() || pod.claim || Missing(pod)) continue;
+    if (!pod.recorded || pod.listed_from > stage_.now() || Missing(pod)) continue;
+    knowing_ = life_;
+    if (pod.claim) continue;
     const ModuleSet modules = pod.modules();
     named.emplace(pod.uid, modules);
     for (const Gpu& gpu : hardware_.gpus) {
-      if (modules.ContainsAll(gpu.modules)) view[gpu.address] = {"pod", pod.name};
+      if (modules.ContainsAll(gpu.modules)) view.devices[gpu.address] = {"pod", pod.name};
     }
   }
+  view.whole = knowing_ == life_;
   return view;
 }
 
@@ -86,15 +91,21 @@ void KubeletModel::Settle() {
   for (Pod& pod : pods) pod.listed_from = std::min(pod.listed_from, stage_.now());
 }
 
-void KubeletModel::Restart(bool incomplete) {
+void KubeletModel::Restart(bool incomplete, bool cut_off) {
   Settle();
+  ++life_;
+  cut_off_until = incomplete_until = 0;
+  if (cut_off) {
+    cut_off_until = stage_.now() + stage_.random.Between(30, 600) * 1000;
+    stage_.Tell("kubelet: does not reach the API server, and knows no pods");
+  }
   if (!incomplete) return;
-  incomplete_until = stage_.now() + stage_.random.Between(1, 20) * 1000;
-  stage_.Tell("kubelet: knows only some of its pods yet");
+  incomplete_until = std::max(stage_.now(), cut_off_until) + stage_.random.Between(1, 20) * 1000;
+  if (!cut_off) stage_.Tell("kubelet: knows only some of its pods yet");
 }
 
 void KubeletModel::LoseCheckpoint() {
-  Settle();
+  Restart(false, false);
   for (Pod& pod : pods) {
     if (pod.claim) continue;
     pod.recorded = false;

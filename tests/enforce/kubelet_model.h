@@ -2,8 +2,9 @@
 #pragma once
 
 // The model kubelet: its pods, whose devices it believes are whose (the checkpoint), and what its
-// PodResources say of that, which may be late, incomplete after a start, or nothing at all. A claim
-// is a pod whose devices kubelet's device manager does not know.
+// PodResources say of that, which may be late, incomplete after a start, none while the API server
+// is out of reach, or nothing at all. A claim is a pod whose devices kubelet's device manager does
+// not know.
 
 #include <deque>
 #include <map>
@@ -49,7 +50,7 @@ class KubeletModel final : public tenancy::AssignmentSource {
   KubeletModel(Stage& stage, Hardware& hardware) : stage_(stage), hardware_(hardware) {}
 
   // ---- AssignmentSource
-  Result<tenancy::Assignments> Read() override;
+  Result<tenancy::AssignmentView> Read() override;
   Result<bool> StillHas(const tenancy::Owner& owner, std::span<const PciAddress> devices) override;
 
   // ---- truth and its changes
@@ -62,7 +63,11 @@ class KubeletModel final : public tenancy::AssignmentSource {
   [[nodiscard]] fabric::ModuleSet Live() const;
   // Whatever was granted has been written down.
   void Settle();
-  void Restart(bool incomplete);
+  void Restart(bool incomplete, bool cut_off);
+  // The agent remembers nothing of the kubelets before.
+  void NewAgent() { knowing_ = 0; }
+  // It knows no pods but static ones: it starts and ends none, and admits none.
+  [[nodiscard]] bool CutOff() const { return cut_off_until > stage_.now(); }
   void LoseCheckpoint();
   void Reboot();
   // Forgets pods that kubelet does not know and that hold nothing.
@@ -70,11 +75,15 @@ class KubeletModel final : public tenancy::AssignmentSource {
 
   std::deque<Pod> pods;  // references stay good while one is added
   bool deaf = false;     // nothing answers
+  bool others = true;    // pods without devices, as each node has them, almost
+  std::int64_t cut_off_until = 0;
   std::int64_t incomplete_until = 0;
   std::map<int, fabric::ModuleSet> named;  // by the last Read: uids
 
  private:
   [[nodiscard]] bool Missing(const Pod& pod) const;
+  int life_ = 1;     // of kubelet
+  int knowing_ = 0;  // the life in which a list named a pod, as the agent saw it
   Stage& stage_;
   Hardware& hardware_;
 };

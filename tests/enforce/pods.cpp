@@ -154,7 +154,7 @@ bool World::AdmitPod(Pod pod) {
   }
   if (!quiet_ && stage_.random.Percent(2)) {
     stage_.Tell("  kubelet restarts and never wrote the pod down");
-    kubelet_.Restart(false);
+    kubelet_.Restart(false, false);
     return false;
   }
   pod.recorded = true;
@@ -164,7 +164,7 @@ bool World::AdmitPod(Pod pod) {
 }
 
 void World::Admit() {
-  if (enforcer_ == nullptr) return;
+  if (enforcer_ == nullptr || kubelet_.CutOff()) return;
   Random& random = stage_.random;
   Pod pod;
   pod.uid = next_uid_++;
@@ -209,7 +209,8 @@ bool World::IsKnown(const Pod& pod, ModuleSet modules) {
 
 // kubelet gives away what pods of its own have.
 void World::HandOutTwice() {
-  if (enforcer_ == nullptr || kubelet_.pods.empty() || kubelet_.incomplete_until > stage_.now())
+  if (enforcer_ == nullptr || kubelet_.pods.empty() || kubelet_.incomplete_until > stage_.now() ||
+      kubelet_.CutOff())
     return;
   const ModuleSet its = kubelet_.LiveOf(stage_.random.Of(kubelet_.pods));
   std::vector<ModuleSet> sets;
@@ -231,6 +232,7 @@ void World::HandOutTwice() {
 
 void World::StartContainer() {
   std::vector<Pod*> ready;
+  if (kubelet_.CutOff()) return;
   for (Pod& pod : kubelet_.pods) {
     if (pod.recorded && pod.restartable && !pod.revoked && !pod.deleting &&
         hardware_.FindOf(pod.uid) == nullptr)
@@ -337,6 +339,7 @@ void World::Forget(Pod& pod) {
 
 void World::DeletePod() {
   std::vector<Pod*> there;
+  if (kubelet_.CutOff()) return;
   for (Pod& pod : kubelet_.pods) {
     if (pod.recorded) there.push_back(&pod);
   }

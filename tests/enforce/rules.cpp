@@ -186,15 +186,15 @@ void Rules::ToldOfProcesses(ModuleSet asked, ModuleSet held) {
   }
 }
 
-void Rules::ToldOfPods(std::map<int, ModuleSet> pods, std::int64_t began) {
+void Rules::ToldOfPods(std::map<int, ModuleSet> pods, std::int64_t began, bool whole) {
   ModuleSet listed;
   for (const auto& [uid, modules] : pods) listed = listed | modules;
-  stage_.Tell("  kubelet: listed ", listed);
+  stage_.Tell("  kubelet: listed ", listed, whole ? "" : ", and need not know its pods");
   told_ = std::move(pods);
   last_list_ = began;
   for (int m = fabric::kMinModule; m <= fabric::kMaxModule; ++m) {
     std::int64_t& since = free_by_pods_[static_cast<size_t>(m)];
-    since = listed.Contains(m) ? kNever : std::min(since, began);
+    since = listed.Contains(m) || !whole ? kNever : std::min(since, began);
   }
 }
 

@@ -39,7 +39,7 @@ class Rules {
 
   // What was told to the Enforcer: processes (those of `asked` that may be held), kubelet's list.
   void ToldOfProcesses(fabric::ModuleSet asked, fabric::ModuleSet held);
-  void ToldOfPods(std::map<int, fabric::ModuleSet> pods, std::int64_t began);
+  void ToldOfPods(std::map<int, fabric::ModuleSet> pods, std::int64_t began, bool whole);
   void NothingTold();  // a new agent
 
   // Before an operation of the Enforcer; `pod`: for whom (uid), 0: nobody.

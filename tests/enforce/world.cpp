@@ -50,6 +50,7 @@ void World::MakeNode() {
   options_.boot = rules_.boot = {1, 1};
   restart_is_warm_ = random.Percent(50);
   options_.reactivate_at_start = random.Percent(30);
+  kubelet_.others = random.Percent(60);
   hardware_.iommufd = random.Percent(40);
   const bool companions = random.Percent(20);
   // Now and then the GPUs of one pair share an IOMMU group and are one device.
@@ -130,6 +131,7 @@ void World::StartAgent() {
     enforcer_ = std::make_unique<tenancy::Enforcer>(options_, std::move(parts));
     rules_.enforcer = enforcer_.get();
     rules_.NothingTold();
+    kubelet_.NewAgent();
     const bool up = Ask(Cause::kObserving, 0, [&](tenancy::Enforcer& enforcer) {
       (void)enforcer.Load();
       if (remembered_) enforcer.ObserveRememberedList(*remembered_);
@@ -185,7 +187,8 @@ void World::Deliver() {
       }
       whole_told_ =
           whole_told_ || absl::ToInt64Milliseconds(pending.began) >= kubelet_.incomplete_until;
-      rules_.ToldOfPods(std::move(pending.named), absl::ToInt64Milliseconds(pending.began));
+      rules_.ToldOfPods(std::move(pending.named), absl::ToInt64Milliseconds(pending.began),
+                        pending.view.whole);
       enforcer.ObserveAssignments(std::move(pending.view), pending.began);
     });
   }
@@ -205,7 +208,7 @@ void World::List() {
   Deliver();
   Ask(Cause::kObserving, 0, [&](tenancy::Enforcer& /*enforcer*/) {
     const absl::Duration began = stage_.clock.Monotonic();
-    Result<tenancy::Assignments> view = kubelet_.Read();
+    Result<tenancy::AssignmentView> view = kubelet_.Read();
     if (view.ok()) view_ = {*std::move(view), began, kubelet_.named};
   });
   if (!profile_.delays || stage_.random.Percent(70)) Deliver();
@@ -244,7 +247,7 @@ void World::Pass(std::int64_t ms) {
 void World::Collect() {
   for (const Process& process : hardware_.ended) {
     Pod* pod = kubelet_.FindByUid(process.pod);
-    if (pod == nullptr) continue;
+    if (pod == nullptr || kubelet_.CutOff()) continue;
     if (!pod->init.modules.empty() && !pod->init_done) {
       pod->init_done = true;
     } else if (pod->deleting || stage_.random.Percent(30)) {

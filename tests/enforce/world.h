@@ -55,7 +55,7 @@ class World {
     bool delays = false;
   };
   struct PendingView {
-    tenancy::Assignments view;
+    tenancy::AssignmentView view;
     absl::Duration began;
     std::map<int, fabric::ModuleSet> named;
   };
@@ -113,6 +113,7 @@ class World {
   void JournalTrouble();
   void LoseJournal();
   void KubeletTrouble();
+  void RestartKubelet(bool incomplete);
   void DeviceTrouble();
   void MapTrouble();
   void StrayProcess();
@@ -122,6 +123,7 @@ class World {
   // ---- ending.cpp
   void End();
   void EndFaults();
+  void TakeTurns();
   void CheckNothingLeaked(const char* when);
   void CheckStarts();
   void CheckFreeCanBeHad(int tries, bool at_once);

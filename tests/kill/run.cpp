@@ -29,6 +29,8 @@ Run::Run(sim::SimNode& node, Agent& agent, Story& story, std::uint64_t seed)
 
 void Run::Play(int allocations) {
   constexpr int kCalmEvery = 200;
+  // As each node has: without any, no agent may believe a list that lacks a pod.
+  (void)node_.kubelet().AddPod({"kube-system", "daemon", {{"main", false, false, {}}}, {}});
   Recover();
   while (!story_.broken() && story_.tally.allocations < allocations) {
     const int admitted = story_.tally.admitted;

@@ -30,6 +30,11 @@ class EnforceTest : public NodeTest {
     EXPECT_TRUE(partition.has_value()) << absl::StrJoin(Modules(pod), ",");
     return partition.value_or(-1);
   }
+  // As each node has.
+  void AddDaemon() {
+    const PodSpec daemon{"kube-system", "daemon", {{"main", false, false, {}}}, {}};
+    ASSERT_TRUE(node_->kubelet().AddPod(daemon).admitted);
+  }
   bool Remove(const std::string& pod) { return node_->kubelet().RemovePod("default", pod); }
 };
 
@@ -62,8 +67,22 @@ TEST_F(EnforceTest, AGonePodsPartitionGivesWayToTheNextAtOnce) {
 
 TEST_F(EnforceTest, AGonePodsPartitionIsReleasedAfterTheGrace) {
   Up({{"tenancy.grace", "1s"}});
+  AddDaemon();
   Partition(AddPod("a", 2));
   ASSERT_TRUE(Remove("a"));
+  EXPECT_TRUE(node_->fm().AwaitActive({}, kPatience));
+}
+
+TEST_F(EnforceTest, NothingIsReleasedBeforeKubeletHasNamedAPod) {
+  Up({{"tenancy.grace", "1s"}});
+  const int mine = Partition(AddPod("a", 2));
+  agent_->Kill();
+  ASSERT_TRUE(WaitForKubelet([&] { return Report().allocatable == 0; }));
+  ASSERT_TRUE(Remove("a"));  // or kubelet started without the API server: this agent can't tell
+  Start({{"tenancy.grace", "1s"}});
+  WaitForLog("event=assignments_incomplete");
+  EXPECT_EQ(node_->fm().active(), std::set<int>{mine});
+  AddDaemon();
   EXPECT_TRUE(node_->fm().AwaitActive({}, kPatience));
 }
 

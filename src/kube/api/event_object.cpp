@@ -31,6 +31,8 @@ constexpr std::array kPublished = {
     Published{"active_list_failed"},
     Published{"active_list_sent"},
     Published{"allocate_failed"},
+    Published{"assignments_complete", About::kNode, "assignments_incomplete"},
+    Published{"assignments_incomplete"},
     Published{"boot_id_unreadable"},
     Published{"cdi_failed"},
     Published{"device_unreadable"},

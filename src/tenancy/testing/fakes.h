@@ -84,10 +84,11 @@ class FakeReader final : public fabric::FabricReader {
 
 class FakeSource final : public AssignmentSource {
  public:
-  Result<Assignments> Read() override {
+  Result<AssignmentView> Read() override {
     ++reads;
     if (while_reading) while_reading();
-    return answer;
+    if (!answer.ok()) return answer.status();
+    return AssignmentView{*answer, whole};
   }
   Result<bool> StillHas(const Owner& owner, std::span<const PciAddress> devices) override {
     if (!answer.ok()) return answer.status();
@@ -102,6 +103,7 @@ class FakeSource final : public AssignmentSource {
   }
 
   Result<Assignments> answer = Assignments{};
+  bool whole = true;
   int reads = 0;
   std::function<void()> while_reading;
 };

@@ -20,6 +20,7 @@ func TestOneTenantOneActivePartitionWhateverEnds(t *testing.T) {
 		"allocate.wait": "20s",
 	})
 	r.build = holdingContainer
+	r.c.Admitted(lab.Daemon("daemon"))
 	ends := map[string]int{}
 	r.run(podsOf(t, 500, 100), func() {
 		r.expectFabric()

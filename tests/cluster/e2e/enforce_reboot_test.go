@@ -20,6 +20,7 @@ func TestAPodComesBackFromARebootWithItsPartitionActive(t *testing.T) {
 		"log.format": "json", "fabric.mode": enforce, "tenancy.grace": "15s",
 	}})
 	c.WaitAllocatable(h100, 8)
+	c.Admitted(lab.Daemon("daemon"))
 	pod := lab.Pod("vm", lab.Container("vm", h100, 2))
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	c.Admitted(pod)

@@ -45,6 +45,14 @@ func Pod(name string, containers ...corev1.Container) *corev1.Pod {
 	}
 }
 
+// Daemon has no devices and starts again by itself, as each node has such pods. Without any, the agent
+// believes no list that lacks a pod: kubelet may not know its pods yet.
+func Daemon(name string) *corev1.Pod {
+	pod := Pod(name, Container(name, "", 0))
+	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	return pod
+}
+
 // CreatePod creates it; kubelet has not decided yet.
 func (c *Cluster) CreatePod(pod *corev1.Pod) {
 	ctx, cancel := c.patience()
