@@ -54,7 +54,7 @@ tenancy::EnforceView View() {
   view.fabric_up = true;
   view.tenancies.push_back({Record(3, {1, 3}, "default/a"), 4, true, true, std::nullopt, false});
   view.tenancies.push_back(
-      {Record(7, {5}, nullptr), std::nullopt, false, false, absl::Seconds(42), true});
+      {Record(7, {5}, nullptr), std::nullopt, false, false, absl::Seconds(42), false, true});
   view.partitions = {{4, {1, 3}, true, 3, false, std::nullopt, {}, {}},
                      {5, {2, 4}, false, std::nullopt, false, std::nullopt, {}, {}},
                      {6, {6}, true, std::nullopt, true, absl::FromUnixSeconds(3000), {}, {}},
