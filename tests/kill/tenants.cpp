@@ -159,7 +159,8 @@ std::optional<std::string> Tenants::WaitingPod() const {
 
 void Tenants::AuditPods() {
   for (const sim::PodReport& pod : node_.kubelet().Pods()) {
-    if (!pod.status.admitted) continue;
+    // Those in other namespaces have no GPUs.
+    if (!pod.status.admitted || pod.ns != "default") continue;
     const Tenant* const tenant = Find(pod.name);
     const sim::ContainerResult& container = pod.status.containers[0];
     if (tenant == nullptr || ModulesOf(container) != tenant->modules) {
