@@ -17,7 +17,10 @@ Result<std::unique_ptr<StopSignal>> StopSignal::Make() {
   ::sigaddset(&signals, SIGINT);
   UniqueFd fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.valid()) return ErrnoError(errno, "signalfd");
-  return std::unique_ptr<StopSignal>(new StopSignal(std::move(fd)));
+  auto stop = std::unique_ptr<StopSignal>(new StopSignal(std::move(fd)));
+  if (!stop->watcher_.watches())
+    return absl::ResourceExhaustedError("no thread can be started to wait for a stop signal");
+  return stop;
 }
 
 StopSignal::StopSignal(UniqueFd fd)

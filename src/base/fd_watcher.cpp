@@ -5,17 +5,24 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 
+#include <system_error>
+
 namespace switchyard {
 
 FdWatcher::FdWatcher(std::string name, int fd, Callback readable)
-    : stop_(::eventfd(0, EFD_CLOEXEC)),
-      readable_(std::move(readable)),
-      thread_([this, fd, name = std::move(name)] {
-        pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
-        Run(fd);
-      }) {}
+    : stop_(::eventfd(0, EFD_CLOEXEC)), readable_(std::move(readable)) {
+  if (!stop_.valid()) return;
+  try {
+    thread_ = std::thread([this, fd, name = std::move(name)] {
+      pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+      Run(fd);
+    });
+  } catch (const std::system_error&) {  // no more threads: watches() is false
+  }
+}
 
 FdWatcher::~FdWatcher() {
+  if (!watches()) return;
   (void)::eventfd_write(stop_.get(), 1);
   thread_.join();
 }

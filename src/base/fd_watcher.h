@@ -22,6 +22,9 @@ class FdWatcher {
   FdWatcher(const FdWatcher&) = delete;
   FdWatcher& operator=(const FdWatcher&) = delete;
 
+  // False: the kernel gave no thread (its limit of PIDs) or no descriptor, and nothing calls back.
+  [[nodiscard]] bool watches() const { return thread_.joinable(); }
+
  private:
   void Run(int fd);
 

@@ -75,6 +75,7 @@ void PciHolders::AwaitChange(const pci::Holders& holders, absl::Duration at_most
     ended.WaitFor(clock_, at_most);
     return;
   }
+  // Where it gets no thread, the time at most is what is waited for.
   const FdWatcher watcher("holders", poll.get(), [&] {
     epoll_event event{};
     if (::epoll_wait(poll.get(), &event, 1, 0) > 0) ended.Notify();

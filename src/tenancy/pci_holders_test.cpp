@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include "base/testing/no_threads.h"
 #include "pci/testing/processes.h"
 
 namespace switchyard::tenancy {
@@ -61,6 +62,16 @@ TEST_F(PciHoldersTest, ANumberThatAnotherDeviceHasNowIsThatOnes) {
   EXPECT_FALSE(MayHold(kA));
   const PciAddress alone[] = {kA};
   EXPECT_FALSE(holders_.Look(alone).value().MayHold(kA)) << "the other was not asked for";
+}
+
+TEST_F(PciHoldersTest, WithoutAThreadTheTimeAtMostIsWaited) {
+  const PciAddress alone[] = {kA};
+  const pci::Holders holders = holders_.Look(alone).value();
+  ASSERT_TRUE(holders.MayHold(kA));
+  const absl::Duration began = clock_.Monotonic();
+  const auto wait = [&] { holders_.AwaitChange(holders, absl::Milliseconds(5)); };
+  if (!switchyard::testing::WithoutThreads(wait)) GTEST_SKIP() << "no seccomp filters here";
+  EXPECT_GE(clock_.Monotonic() - began, absl::Milliseconds(5));
 }
 
 }  // namespace

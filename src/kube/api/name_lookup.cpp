@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include <array>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -49,14 +50,20 @@ Result<Addresses> NameLookup::Wait(absl::Duration timeout) {
   if (IsAddress(host_)) return Addresses{host_};
   std::unique_lock lock(state_->mutex);
   if (!std::exchange(state_->running, true)) {
-    std::thread([state = state_, host = host_] {
-      ::pthread_setname_np(::pthread_self(), "name-lookup");
-      Result<Addresses> found = LookUp(host);
-      const std::lock_guard done(state->mutex);
-      state->found = std::move(found);
-      state->running = false;
-      state->changed.notify_all();
-    }).detach();
+    try {
+      std::thread([state = state_, host = host_] {
+        ::pthread_setname_np(::pthread_self(), "name-lookup");
+        Result<Addresses> found = LookUp(host);
+        const std::lock_guard done(state->mutex);
+        state->found = std::move(found);
+        state->running = false;
+        state->changed.notify_all();
+      }).detach();
+    } catch (const std::system_error& error) {
+      state_->running = false;
+      return absl::UnavailableError(
+          absl::StrCat("looking up ", host_, ": no thread can be started: ", error.what()));
+    }
   }
   state_->changed.wait_for(lock, absl::ToChronoMilliseconds(timeout),
                            [this] { return state_->cancelled || !state_->running; });

@@ -24,7 +24,7 @@ class NameLookup {
   explicit NameLookup(std::string host);
 
   // Addresses as text, at least one. An address is its own answer, without a thread. kUnavailable:
-  // no such name, kDeadlineExceeded, kCancelled.
+  // no such name, or no thread to be had; kDeadlineExceeded, kCancelled.
   [[nodiscard]] Result<std::vector<std::string>> Wait(absl::Duration timeout);
   void Cancel();
 

@@ -3,12 +3,15 @@
 
 #include <gmock/gmock.h>
 
+#include "base/testing/no_threads.h"
+
 namespace switchyard::kube::api {
 namespace {
 
 using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(NameLookup, AnAddressIsItsOwnAnswer) {
   for (const char* address : {"10.96.0.1", "fd00::1"}) {
@@ -37,6 +40,17 @@ TEST(NameLookup, IsNotWaitedForOnceCancelled) {
   NameLookup lookup("localhost");
   lookup.Cancel();
   EXPECT_TRUE(absl::IsCancelled(lookup.Wait(absl::Minutes(1)).status()));
+}
+
+TEST(NameLookup, WithoutAThreadItIsAnErrorAndTriedAgain) {
+  NameLookup lookup("localhost");
+  Status status;
+  const auto look = [&] { status = lookup.Wait(absl::Minutes(1)).status(); };
+  if (!switchyard::testing::WithoutThreads(look)) GTEST_SKIP() << "no seccomp filters here";
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no thread"));
+  look();
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 }  // namespace
