@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -229,7 +230,13 @@ class Agent::Impl {
     background_->Start();
     return OkStatus();
   }
-  void StopBackground() { background_->Stop(); }
+  // First kubelet's calls in flight are answered: a pod that is refused is refused for good. What
+  // they ask of Fabric Manager is over within the time of one call.
+  void StopBackground() {
+    if (helper_ != nullptr) helper_->CloseWithin(config_.fabric.timeout);
+    plugins_->Stop(std::max(config_.allocate_wait, config_.fabric.timeout));
+    background_->Stop();
+  }
 
   Status ServeHttp() {
     http_ = std::make_unique<HttpServer>();

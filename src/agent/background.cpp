@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/background.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,9 @@ namespace {
 
 // Uevents are hints and may be lost; this is how long a lost one can matter.
 constexpr absl::Duration kScanInterval = absl::Seconds(10);
+// In enforce nothing can be granted while Fabric Manager is down, and after a warm restart it waits
+// for no more than 60 s.
+constexpr absl::Duration kWhileFabricIsDown = absl::Seconds(5);
 constexpr absl::Duration kAssignmentsInterval = absl::Seconds(10);
 // kubelet records an allocation after our answer has arrived; a List before that can make it forget
 // the allocation (kubernetes#137534).
@@ -101,14 +105,24 @@ void Background::ReadFabricFirst(absl::Duration patience) {
 }
 
 void Background::StartFabricWorker(absl::Duration delay) {
-  if (parts_.helper == nullptr || fabric_worker_ != nullptr) return;
+  if (parts_.helper == nullptr) return;
+  const absl::MutexLock lock(&mutex_);
+  if (fabric_worker_ != nullptr) return;
   fabric_worker_ = std::make_unique<Worker>("fabric", *parts_.clock, [this, delay]() mutable {
     if (delay > absl::ZeroDuration()) return std::exchange(delay, absl::ZeroDuration());
     parts_.tenancies->RefreshFabric();
     Reconcile();
     fabric_was_read_.Notify();
-    return config_.fabric.probe_interval;
+    fabric_is_down_ = !parts_.tenancies->FabricStatus().ok();
+    return fabric_is_down_ ? std::min(config_.fabric.probe_interval, kWhileFabricIsDown)
+                           : config_.fabric.probe_interval;
   });
+}
+
+void Background::AskFabricIfDown() {
+  if (parts_.tenancies->FabricStatus().ok() || fabric_is_down_.exchange(true)) return;
+  const absl::MutexLock lock(&mutex_);
+  if (fabric_worker_ != nullptr) fabric_worker_->Poke();
 }
 
 void Background::Reconcile() {
@@ -133,18 +147,21 @@ void Background::Start() {
     const absl::MutexLock lock(&mutex_);
     inventory_worker_ = std::move(inventory);
   }
-  if (uevents_.ok()) {
+  Status uevents = uevents_.status();
+  if (uevents.ok()) {
     uevent_watcher_ = std::make_unique<FdWatcher>("uevents", uevents_->fd(), [this] {
       if (!uevents_->DrainAndCheck()) return;
       const absl::MutexLock lock(&mutex_);
       if (inventory_worker_ != nullptr) inventory_worker_->Poke();
     });
-  } else {
-    parts_.events->Report({"uevents_unavailable",
-                           Severity::kWarning,
-                           absl::StrCat("changes of devices are seen by the periodic scan only: ",
-                                        uevents_.status().message()),
-                           {}});
+    if (!uevent_watcher_->watches()) uevents = absl::ResourceExhaustedError("no thread to be had");
+  }
+  if (!uevents.ok()) {
+    parts_.events->Report(
+        {"uevents_unavailable",
+         Severity::kWarning,
+         absl::StrCat("changes of devices are seen by the periodic scan only: ", uevents.message()),
+         {}});
   }
   StartFabricWorker(kAfterRegistration);
   auto assignments =
@@ -156,11 +173,12 @@ void Background::Start() {
 void Background::Stop() {
   uevent_watcher_.reset();
   if (parts_.helper != nullptr) parts_.helper->Close();
-  fabric_worker_.reset();
+  std::unique_ptr<Worker> fabric;
   std::unique_ptr<Worker> inventory;
   std::unique_ptr<Worker> assignments;
   {
     absl::MutexLock lock(&mutex_);
+    fabric = std::move(fabric_worker_);
     inventory = std::move(inventory_worker_);
     assignments = std::move(assignments_worker_);
   }
@@ -180,6 +198,7 @@ absl::Duration Background::AssignmentsStep() {
   refresh_due_ = false;
   if (!parts_.tenancies->RefreshAssignments(*parts_.assignments)) return kWhileAdmitting;
   Reconcile();
+  AskFabricIfDown();
   return kAssignmentsInterval;
 }
 

@@ -2,9 +2,10 @@
 #pragma once
 
 // What goes on without anybody asking: the inventory (on uevents and every 10 s), the fabric (every
-// fabric.probeInterval) and the assignment view (after each Allocate and every 10 s), each a step
-// on a thread of its own; in enforce the tenancies are reconciled after each of the last two.
-// Problems are events, reported when they change.
+// fabric.probeInterval; in enforce every 5 s at least while Fabric Manager does not answer) and the
+// assignment view (after each Allocate and every 10 s), each a step on a thread of its own; in
+// enforce the tenancies are reconciled after each of the last two. Problems are events, reported
+// when they change.
 
 #include <atomic>
 #include <map>
@@ -67,6 +68,8 @@ class Background {
   std::shared_ptr<const pci::Inventory> Scan();
   // In enforce: acts on what was just seen, and has the devices' health published if it changed.
   void Reconcile();
+  // A change that failed is how Fabric Manager's end is seen first: the next probe may be far away.
+  void AskFabricIfDown();
   absl::Duration AssignmentsStep();
   void ReportProblems(const pci::Inventory& inventory);
   void ReportCdi(const Status& status);
@@ -87,8 +90,9 @@ class Background {
   std::unique_ptr<Worker> assignments_worker_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Worker> inventory_worker_ ABSL_GUARDED_BY(mutex_);
   tenancy::BlockedDevices published_blocked_ ABSL_GUARDED_BY(mutex_);
-  Wakeup fabric_was_read_;  // outlives the worker that notifies it
-  std::unique_ptr<Worker> fabric_worker_;
+  std::atomic<bool> fabric_is_down_ = false;  // in enforce; the fabric thread knows, or is poked
+  Wakeup fabric_was_read_;                    // outlives the worker that notifies it
+  std::unique_ptr<Worker> fabric_worker_ ABSL_GUARDED_BY(mutex_);
   // Open before the first scan, so that no change falls between the two.
   Result<pci::UeventSocket> uevents_;
   std::unique_ptr<FdWatcher> uevent_watcher_;

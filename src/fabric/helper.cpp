@@ -57,6 +57,8 @@ class FabricHelper::Channel {
 
 namespace {
 
+constexpr char kClosed[] = "the fabric helper is closed: the agent is stopping";
+
 // libnvfm's own limit for connecting, below ours: an address that swallows packets is then an
 // answer of libnvfm, and the helper stays.
 absl::Duration ConnectTimeout(absl::Duration whole) { return whole / 2; }
@@ -134,6 +136,11 @@ Result<ModuleEntries> FabricHelper::ReadModuleIds() {
   return DecodeModules(text);
 }
 
+void FabricHelper::CloseWithin(absl::Duration time) {
+  const absl::MutexLock lock(&mutex_);
+  closes_ = RealClock().Monotonic() + time;
+}
+
 void FabricHelper::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
@@ -142,7 +149,14 @@ void FabricHelper::Close() {
 
 Result<std::string> FabricHelper::Call(const HelperRequest& request, absl::Duration within,
                                        absl::string_view asked) {
-  const absl::Duration deadline = RealClock().Monotonic() + within;
+  const absl::Duration began = RealClock().Monotonic();
+  absl::Duration deadline = began + within;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (closes_ <= began) return absl::CancelledError(kClosed);
+    deadline = std::min(deadline, closes_);
+  }
+  within = deadline - began;
   const bool change = request.call == HelperRequest::Call::kChange;
   ASSIGN_OR_RETURN(Channel* const channel,
                    BeginCall(change ? InFlight::kChange : InFlight::kRead, deadline));
@@ -176,7 +190,7 @@ Result<FabricHelper::Channel*> FabricHelper::BeginCall(InFlight what, absl::Dura
   const bool mine =
       mutex_.AwaitWithTimeout(absl::Condition(&my_turn), deadline - RealClock().Monotonic());
   if (change) --changes_waiting_;
-  if (closed_) return absl::CancelledError("the fabric helper is closed");
+  if (closed_) return absl::CancelledError(kClosed);
   if (!mine && !change) return absl::CancelledError("a change of the fabric went first");
   if (!mine) {
     return absl::DeadlineExceededError(

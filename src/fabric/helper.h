@@ -40,6 +40,9 @@ class FabricHelper final : public FabricControl {
   Result<FabricList> Deactivate(int partition, absl::Duration within) override;
   Result<FabricList> SetActivated(std::span<const int> partitions) override;
 
+  // For the agent's stop: no call goes on for longer than this from now on, and every one after it
+  // returns kCancelled. A call in flight keeps its own limit. Any thread.
+  void CloseWithin(absl::Duration time);
   // For the agent's stop: ends a call in flight by killing the helper; that call and every later
   // one return kCancelled. Any thread.
   void Close();
@@ -65,6 +68,7 @@ class FabricHelper final : public FabricControl {
   InFlight in_flight_ ABSL_GUARDED_BY(mutex_) = InFlight::kNothing;  // one call at a time
   int changes_waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Duration closes_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();  // monotonic
 };
 
 // The helper's own main: serves requests on `fd` until it is closed. Returns the exit code.

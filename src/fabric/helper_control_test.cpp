@@ -223,6 +223,16 @@ TEST_F(HelperControlTest, AChangeMayHaveLessTimeThanTheHelper) {
               std::nullopt, "gave no answer within 50ms");
 }
 
+TEST_F(HelperControlTest, OneThatClosesCutsCallsShortAndRefusesThoseAfter) {
+  SetFaults([](FabricManagerFaults& faults) { faults.hang = Hang::kActivate; });
+  FabricHelper helper(Options());
+  helper.CloseWithin(absl::Milliseconds(50));
+  ExpectError(helper.Activate(7, kLong).status(), StatusCode::kDeadlineExceeded, std::nullopt,
+              "gave no answer");
+  ExpectError(helper.Activate(7, kLong).status(), StatusCode::kCancelled, std::nullopt,
+              "the agent is stopping");
+}
+
 TEST_F(HelperControlTest, AChangeEndsAReadInFlightAndLaterCallsWork) {
   SetFaults([](FabricManagerFaults& faults) { faults.hang = Hang::kList; });
   FabricHelper helper(Options());

@@ -26,11 +26,11 @@ class DevicePlugins::Impl {
         parts_(std::move(parts)),
         kubelet_socket_(absl::StrCat(options_.folder, "/", kKubeletSocket)),
         watch_(options_.folder) {}
-  ~Impl() { Stop(); }
+  ~Impl() { Stop(absl::ZeroDuration()); }
 
   void Publish(std::shared_ptr<const Offer> offer);
   void Start();
-  void Stop();
+  void Stop(absl::Duration patience);
   absl::Duration Step();
   std::vector<ResourceStatus> Status() const;
 
@@ -103,7 +103,7 @@ void DevicePlugins::Impl::Start() {
   });
 }
 
-void DevicePlugins::Impl::Stop() {
+void DevicePlugins::Impl::Stop(absl::Duration patience) {
   watcher_.reset();
   register_call_.CancelAll();
   Worker* worker;
@@ -117,7 +117,12 @@ void DevicePlugins::Impl::Stop() {
     absl::MutexLock lock(&mutex_);
     ended.swap(plugins_);
   }
-  ended.clear();
+  // kubelet drops its calls when their stream ends, so that comes after them.
+  const absl::Time until = absl::Now() + patience;
+  for (auto& [resource, plugin] : ended) {
+    if (plugin.server != nullptr) plugin.server->AwaitCalls(until);
+    plugin.server.reset();
+  }
 }
 
 absl::Duration DevicePlugins::Impl::Step() {
@@ -274,7 +279,7 @@ void DevicePlugins::Publish(std::shared_ptr<const Offer> offer) {
   impl_->Publish(std::move(offer));
 }
 void DevicePlugins::Start() { impl_->Start(); }
-void DevicePlugins::Stop() { impl_->Stop(); }
+void DevicePlugins::Stop(absl::Duration patience) { impl_->Stop(patience); }
 absl::Duration DevicePlugins::Step() { return impl_->Step(); }
 std::vector<DevicePlugins::ResourceStatus> DevicePlugins::Status() const { return impl_->Status(); }
 

@@ -66,9 +66,11 @@ class DevicePlugins {
   void Publish(std::shared_ptr<const Offer> offer);
 
   // Removes sockets of a former run, then drives Step from a thread, woken by changes in kubelet's
-  // folder. Stop ends streams and servers; a Register in flight is cancelled.
+  // folder. Stop waits for kubelet's calls in flight, `patience` at most, and ends streams and
+  // servers; a Register in flight is cancelled. Publish does nothing more then. May be called
+  // twice.
   void Start();
-  void Stop();
+  void Stop(absl::Duration patience = absl::ZeroDuration());
 
   // Looks at every socket, stream and retry once, does what is due, and says how long to wait.
   // Register blocks up to register_timeout. Public for tests; not beside Start.

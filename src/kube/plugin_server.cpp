@@ -87,6 +87,24 @@ class PluginServer::Stream final : public grpc::ServerWriteReactor<v1beta1::List
   bool finished_ = false;
 };
 
+// Of a call that may wait for Fabric Manager: in flight until its answer was sent.
+class PluginServer::Answer final : public grpc::ServerUnaryReactor {
+ public:
+  explicit Answer(PluginServer& server) : server_(server) {
+    const absl::MutexLock lock(&server_.mutex_);
+    ++server_.in_flight_;
+  }
+  void OnDone() override {
+    PluginServer& server = server_;
+    const absl::MutexLock lock(&server.mutex_);  // the last use of `server`, as of a stream
+    --server.in_flight_;
+    delete this;
+  }
+
+ private:
+  PluginServer& server_;
+};
+
 class PluginServer::Service final : public v1beta1::DevicePlugin::CallbackService {
  public:
   explicit Service(PluginServer& server) : server_(server) {}
@@ -126,21 +144,21 @@ class PluginServer::Service final : public v1beta1::DevicePlugin::CallbackServic
 
   // Finish hands the answer to the kernel, or to gRPC to send; nothing of the call may be used
   // afterwards.
-  grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context,
+  grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext*,
                                      const v1beta1::AllocateRequest* request,
                                      v1beta1::AllocateResponse* response) override {
+    auto* reactor = new Answer(server_);  // deletes itself in OnDone
     const Status status = kube::Allocate(server_.parts_, *server_.resource(), *request, *response);
-    auto* reactor = context->DefaultReactor();
     reactor->Finish(ToGrpc(status));
     if (status.ok() && server_.hooks_.after_allocate) server_.hooks_.after_allocate();
     return reactor;
   }
 
-  grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext* context,
+  grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext*,
                                               const v1beta1::PreStartContainerRequest* request,
                                               v1beta1::PreStartContainerResponse*) override {
+    auto* reactor = new Answer(server_);  // deletes itself in OnDone
     const std::shared_ptr<const Resource> resource = server_.resource();
-    auto* reactor = context->DefaultReactor();
     if (resource->pre_start_required) {
       reactor->Finish(ToGrpc(PreStart(server_.parts_, *resource, *request)));
     } else {
@@ -195,7 +213,9 @@ PluginServer::~PluginServer() {
   EndStreams();
   server_->Shutdown(std::chrono::system_clock::now() + kShutdown);
   server_.reset();
-  const auto none_left = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return streams_.empty(); };
+  const auto none_left = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return streams_.empty() && in_flight_ == 0;
+  };
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(&none_left));
 }
@@ -231,6 +251,12 @@ PluginServer::Streams PluginServer::streams() const {
 void PluginServer::EndStreams() {
   absl::MutexLock lock(&mutex_);
   for (Stream* stream : streams_) stream->End();
+}
+
+void PluginServer::AwaitCalls(absl::Time until) {
+  const auto none = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return in_flight_ == 0; };
+  const absl::MutexLock lock(&mutex_);
+  (void)mutex_.AwaitWithDeadline(absl::Condition(&none), until);
 }
 
 }  // namespace switchyard::kube

@@ -50,6 +50,9 @@ class PluginServer {
   [[nodiscard]] bool SocketIsThere() const;
   [[nodiscard]] const std::string& name() const { return name_; }
 
+  // Until every Allocate and PreStartContainer was answered, or that time.
+  void AwaitCalls(absl::Time until);
+
   struct Streams {
     std::int64_t came = 0;  // since the start
     int open = 0;
@@ -59,6 +62,7 @@ class PluginServer {
  private:
   class Service;
   class Stream;
+  class Answer;
   using List = std::shared_ptr<const v1beta1::ListAndWatchResponse>;
 
   PluginServer(std::string path, std::string name, const AdmissionParts& parts, Hooks hooks);
@@ -78,6 +82,7 @@ class PluginServer {
   List list_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Stream*> streams_ ABSL_GUARDED_BY(mutex_);  // each deletes itself when done
   std::int64_t came_ ABSL_GUARDED_BY(mutex_) = 0;
+  int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
 
   std::unique_ptr<Service> service_;
   std::unique_ptr<grpc::Server> server_;

@@ -254,6 +254,10 @@ BlockedDevices Tenancies::Blocked() const {
   return state_->enforcement == nullptr ? BlockedDevices{} : state_->enforcer()->Blocked();
 }
 
+Status Tenancies::FabricStatus() const {
+  return state_->enforcement == nullptr ? OkStatus() : state_->enforcer()->FabricStatus();
+}
+
 Status Tenancies::JournalStatus() const {
   return state_->enforcement == nullptr ? OkStatus() : state_->enforcer()->JournalStatus();
 }

@@ -129,6 +129,8 @@ class Tenancies {
   void Reconcile();
   // Devices that kubelet must not be offered as Healthy, each with the reason.
   [[nodiscard]] BlockedDevices Blocked() const;
+  // OK: Fabric Manager answers, and partitions can be changed.
+  [[nodiscard]] Status FabricStatus() const;
   // kFailedPrecondition: the journal is unusable (a newer version, no state); nothing is granted.
   [[nodiscard]] Status JournalStatus() const;
   // For operators. kFailedPrecondition in other modes.

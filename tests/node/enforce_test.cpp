@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "absl/strings/str_join.h"
 #include "tests/node/node_test.h"
 
@@ -116,6 +118,46 @@ TEST_F(EnforceTest, WithoutFabricManagerFreeDevicesAreUnhealthy) {
   EXPECT_TRUE(WaitForKubelet([&] { return Report().allocatable == 2; }));
   ASSERT_TRUE(node_->fm().Start().ok());
   EXPECT_TRUE(WaitForKubelet([&] { return Report().allocatable == 8; }));
+}
+
+// The next probe is an hour away, and a pod finds that Fabric Manager is gone.
+TEST_F(EnforceTest, AFabricManagerThatIsDownIsAskedSoonWhateverTheInterval) {
+  MakeNode();
+  StartAgent({{"fabric.mode", "enforce"}, {"fabric.probeInterval", "1h"}});
+  ASSERT_TRUE(WaitForKubelet([&] { return Report().allocatable == 8; }));
+  node_->fm().Stop();
+  EXPECT_FALSE(AddPod("a", 2).admitted);
+  WaitForLog("event=fabric_down");
+  ASSERT_TRUE(node_->fm().Start().ok());
+  EXPECT_TRUE(WaitForKubelet([&] { return Report().allocatable == 8; }));
+  EXPECT_TRUE(AddPod("b", 2).admitted);
+}
+
+TEST_F(EnforceTest, APodThatIsBeingAdmittedAtTheStopGetsItsDevices) {
+  Up();
+  FabricManagerFaults slow;
+  slow.change_time = absl::Seconds(3);
+  node_->fm().SetFaults(slow);
+  PodStatus pod;
+  std::thread admission([&] { pod = AddPod("a", 2); });
+  EXPECT_TRUE(node_->fm().AwaitCalls(WireCall::kActivate, 1, kPatience));
+  EXPECT_EQ(agent_->Stop(), 0);
+  admission.join();
+  EXPECT_TRUE(pod.admitted) << pod.message;
+}
+
+TEST_F(EnforceTest, AHungFabricManagerDoesNotHoldUpTheStop) {
+  Up({{"fabric.timeout", "2s"}});
+  FabricManagerFaults hung;
+  hung.hang = FabricManagerFaults::Hang::kActivate;
+  node_->fm().SetFaults(hung);
+  PodStatus pod;
+  std::thread admission([&] { pod = AddPod("a", 2); });
+  EXPECT_TRUE(node_->fm().AwaitHeldCall(kPatience));
+  EXPECT_EQ(agent_->Stop(), 0);
+  admission.join();
+  EXPECT_FALSE(pod.admitted);
+  EXPECT_THAT(pod.message, HasSubstr("gave no answer"));
 }
 
 }  // namespace
