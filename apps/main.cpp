@@ -179,7 +179,7 @@ class CommandLine {
   }
 
   static std::string Path(const CLI::App* app) {
-    const std::string name = app->get_name();
+    const std::string& name = app->get_name();
     return app->get_parent() == nullptr ? name : absl::StrCat(Path(app->get_parent()), " ", name);
   }
 

@@ -44,6 +44,7 @@ Result<std::set<std::uint64_t>> FindHeld(const HostRoot& root, const tenancy::En
 
 std::vector<std::string> DevicesOf(const TenancyView& view) {
   std::vector<std::string> devices;
+  devices.reserve(view.record.devices.size());
   for (const tenancy::TenancyDevice& device : view.record.devices)
     devices.push_back(device.address.ToString());
   return devices;

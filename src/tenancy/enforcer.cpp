@@ -151,7 +151,11 @@ void Enforcer::Impl::ObserveAssignments(AssignmentView view, absl::Duration read
   for (TenancyRecord& record : learned) {
     const bool changed = ledger_.Find(record.id)->owner.has_value();
     const TenancyRecord told = record;
-    if (!Save(std::move(record)).ok()) return;  // reported there, and learned again
+    if (!Save(std::move(record)).ok()) {
+      // Reported there, and written later: what is known protects it all the same.
+      if (IsUnsaved(told.id)) ledger_.Put(told);
+      continue;
+    }
     Tell(changed ? "owner_changed" : "owner_learned",
          changed ? Severity::kWarning : Severity::kDebug,
          changed ? "kubelet lists the devices under another owner, without having asked for them "

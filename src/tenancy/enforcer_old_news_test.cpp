@@ -34,6 +34,19 @@ TEST_F(EnforcerOldNewsTest, AViewFromBeforeTheGrantTeachesNoOwner) {
   EXPECT_FALSE(enforcer_->View().tenancies.at(0).record.owner.has_value());
 }
 
+TEST_F(EnforcerOldNewsTest, AnOwnerThatCouldNotBeWrittenIsKnownAllTheSame) {
+  ASSERT_TRUE(Acquire({1, 3}).ok());
+  Assign({1, 3}, "default/a");
+  journal_.writes = absl::ResourceExhaustedError("disk full");
+  clock_.Advance(absl::Seconds(20));
+  List();
+  EXPECT_EQ(enforcer_->View().tenancies.at(0).record.owner, (Owner{"pod", "default/a"}));
+  EXPECT_FALSE(journal_.records.begin()->second.owner.has_value());
+  journal_.writes = OkStatus();
+  Turn();
+  EXPECT_EQ(journal_.records.begin()->second.owner, (Owner{"pod", "default/a"}));
+}
+
 TEST_F(EnforcerOldNewsTest, AnActivationThatTheListShowsIsNoLongerInDoubt) {
   fabric_.failures.push_back({absl::DeadlineExceededError("no answer"), true});
   EXPECT_FALSE(Acquire({1, 3}).ok());

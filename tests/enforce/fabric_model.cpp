@@ -19,6 +19,7 @@ constexpr int kLateMs = 12'999;  // of a call that still keeps its time limit
 
 std::vector<FabricModel::Row> RowsOf(const fabric::PartitionTable& board) {
   std::vector<FabricModel::Row> rows;
+  rows.reserve(board.partitions.size());
   for (const fabric::Partition& p : board.partitions) rows.push_back({p.id, p.modules});
   return rows;
 }
