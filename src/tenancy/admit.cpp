@@ -92,7 +92,8 @@ Admission Admit(const AdmitInput& in, const Claimants& claimants, ModuleSet held
     const bool exact = record.modules == in.modules;
     if (exact && MayBeReused(record)) again = &record;
     // What may still happen might undo, stand in the way of, or outlive what is done now.
-    if (record.modules.Overlaps(in.uncertain)) return Refuse(admission, Refusal::kUncertain);
+    if (record.modules.Overlaps(exact ? in.uncertain : in.unsettled))
+      return Refuse(admission, Refusal::kUncertain);
     if (SameOwner(in, record) && MayBeReused(record)) {
       Admission idempotent;
       idempotent.what = What::kAgain;

@@ -101,7 +101,7 @@ TEST_F(AdmitTest, AnOwnerThatCantBeAskedIsNoNo) {
 
 TEST_F(AdmitTest, WhoeverKubeletListsIsAskedToo) {
   listing_.known = true;
-  listing_.entries.push_back({{"pod", "b"}, {3}, {}});
+  listing_.entries.push_back({{"pod", "b"}, {3}, {3}, {}});
   listing_.modules = {3};
   EXPECT_EQ(Ask({1, 3}, {}, {{"b", Possession::kHas}}).reason, Refusal::kOwned);
   EXPECT_EQ(Ask({1, 3}, {}, {{"b", Possession::kHasNot}}).what, What::kBegin);
@@ -109,7 +109,7 @@ TEST_F(AdmitTest, WhoeverKubeletListsIsAskedToo) {
 
 TEST_F(AdmitTest, AnUnknownOutcomeBlocksWhatItMightUndo) {
   Add(1, {1, 3}, State::kActivating);
-  in_.uncertain = {1, 3};
+  in_.uncertain = in_.unsettled = {1, 3};
   EXPECT_EQ(Ask({1, 3}).reason, Refusal::kUncertain) << "it might outlive the next release";
   EXPECT_EQ(Ask({1, 2, 3, 4}).reason, Refusal::kUncertain);
   ledger_.Remove(1);
@@ -187,8 +187,8 @@ RC_GTEST_PROP(AdmitProperty, AYesTakesNothingFromAnybody, ()) {
   listing.known = true;
   for (int i = 0; i < pick(3); ++i) {
     const ModuleSet modules = table.partitions[static_cast<size_t>(pick(15))].modules;
-    listing.entries.push_back({{"pod", std::to_string(pick(3))}, modules, {}});
-    listing.modules = listing.modules | modules;
+    listing.entries.push_back({{"pod", std::to_string(pick(3))}, modules, modules, {}});
+    listing.modules = listing.sure = listing.modules | modules;
   }
   AdmitInput in;
   in.ledger = &ledger;
@@ -197,7 +197,9 @@ RC_GTEST_PROP(AdmitProperty, AYesTakesNothingFromAnybody, ()) {
   in.modules = table.partitions[static_cast<size_t>(pick(15))].modules;
   for (const TenancyRecord& r : ledger.records()) {
     if (pick(4) == 0) in.uncertain = in.uncertain | r.modules;
+    if (pick(8) == 0) in.unsettled = in.unsettled | r.modules;
   }
+  in.unsettled = in.unsettled | in.uncertain;
   ModuleSet held;
   for (int m = 1; m <= 8; ++m) {
     if (pick(10) == 0) held.Insert(m);
@@ -231,6 +233,7 @@ RC_GTEST_PROP(AdmitProperty, AYesTakesNothingFromAnybody, ()) {
     for (const fabric::Partition* p : a.deactivate_first)
       RC_ASSERT(released || !r.modules.Overlaps(p->modules));
     RC_ASSERT(!r.modules.Overlaps(in.uncertain));
+    RC_ASSERT(r.modules == in.modules || !r.modules.Overlaps(in.unsettled));
   }
   for (const Listing::Entry& e : listing.entries) {
     if (e.modules.Overlaps(touched)) RC_ASSERT(answers.at(e.owner.key) == Possession::kHasNot);

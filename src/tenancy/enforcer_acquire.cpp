@@ -104,6 +104,7 @@ Result<Acquired> Enforcer::Impl::Acquire(const TenancyRequest& request) {
     in.modules = *modules;
     in.owner = request.owner ? &*request.owner : nullptr;
     in.uncertain = UncertainModules();
+    in.unsettled = UnsettledModules();
     in.doubtful = DoubtfulModules();
     for (const ModuleSet lost : lost_foreign_) in.lost = in.lost | lost;
     const ModuleSet involved = Involved(in);

@@ -181,7 +181,8 @@ Status Enforcer::Impl::End(std::uint64_t id, ModuleSet free, absl::string_view w
         "nothing can be deactivated now");
   }
   const Partition* partition = FindExact(*table_, record.modules);
-  const bool uncertain = IsUncertain(record);
+  const Watch* watch = FindWatch(id);
+  const bool uncertain = watch != nullptr && watch->uncertain_since.has_value();
   if (partition == nullptr || (!partition->active && !uncertain)) return Forget(id, why);
 
   const Status allowed = free.ContainsAll(record.modules)
@@ -284,6 +285,15 @@ ModuleSet Enforcer::Impl::UncertainModules() const {
   ModuleSet modules;
   for (const TenancyRecord& record : ledger_.records()) {
     if (IsUncertain(record)) modules = modules | record.modules;
+  }
+  return modules;
+}
+
+ModuleSet Enforcer::Impl::UnsettledModules() const {
+  ModuleSet modules;
+  for (const Watch& watch : watches_) {
+    const TenancyRecord* record = ledger_.Find(watch.id);
+    if (record != nullptr && watch.uncertain_since) modules = modules | record->modules;
   }
   return modules;
 }

@@ -160,6 +160,7 @@ class Enforcer::Impl {
   [[nodiscard]] bool Happened(const TenancyRecord& record, const Watch& watch) const;
   [[nodiscard]] bool IsUncertain(const TenancyRecord& record) const;
   [[nodiscard]] fabric::ModuleSet UncertainModules() const;
+  [[nodiscard]] fabric::ModuleSet UnsettledModules() const;
   // Of foreign partitions whose deactivation may still happen.
   [[nodiscard]] fabric::ModuleSet DoubtfulModules() const;
   [[nodiscard]] fabric::ModuleSet DirtyModules() const;

@@ -47,10 +47,15 @@ TEST_F(EnforcerOldNewsTest, AnOwnerThatCouldNotBeWrittenIsKnownAllTheSame) {
   EXPECT_EQ(journal_.records.begin()->second.owner, (Owner{"pod", "default/a"}));
 }
 
-TEST_F(EnforcerOldNewsTest, AnActivationThatTheListShowsIsNoLongerInDoubt) {
+// Somebody else may have done it, and our own call be on its way.
+TEST_F(EnforcerOldNewsTest, AnActivationThatOnlyTheListShowsGivesWayOnceItIsSettled) {
   fabric_.failures.push_back({absl::DeadlineExceededError("no answer"), true});
   EXPECT_FALSE(Acquire({1, 3}).ok());
   Probe();
+  (void)events_.Take();
+  EXPECT_EQ(Acquire({1}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(events_.TakeNames(), ::testing::ElementsAre("tenancy_refused"));
+  Turn();
   ASSERT_TRUE(Acquire({1}).ok());
   EXPECT_THAT(fabric_.calls, ::testing::ElementsAre("+3", "-3", "+7"));
 }

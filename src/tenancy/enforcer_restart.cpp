@@ -101,7 +101,9 @@ std::vector<int> Enforcer::Impl::ActiveToSend(bool& certain) {
   }
   // kubelet knows better than a list that is remembered.
   if (lost) {
-    for (const Listing::Entry& entry : listing_.entries) sending.Add(entry.modules, std::nullopt);
+    for (const Listing::Entry& entry : listing_.entries) {
+      if (entry.sure == entry.modules) sending.Add(entry.modules, std::nullopt);
+    }
   }
   for (const Partition& p : table_->partitions) {
     const auto owners = std::count_if(

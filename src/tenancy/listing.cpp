@@ -7,7 +7,7 @@ namespace switchyard::tenancy {
 
 const Listing::Entry* Listing::OwnerOfAll(fabric::ModuleSet wanted) const {
   for (const Entry& entry : entries) {
-    if (entry.modules.ContainsAll(wanted)) return &entry;
+    if (entry.sure.ContainsAll(wanted)) return &entry;
   }
   return nullptr;
 }
@@ -21,16 +21,23 @@ fabric::ModuleSet WithoutGpu(const Board& board, const fabric::ModuleMap& map) {
   return modules;
 }
 
-fabric::ModuleSet ModulesOf(const PciAddress& address, const Board& board,
-                            const fabric::ModuleMap& map, const Ledger& ledger) {
+struct Listed {
+  fabric::ModuleSet modules;
+  fabric::ModuleSet sure;
+};
+
+Listed ModulesOf(const PciAddress& address, const Board& board, const fabric::ModuleMap& map,
+                 const Ledger& ledger) {
   fabric::ModuleSet modules = board.ModulesOf(address);
   if (const auto module = map.ModuleOf(address)) modules.Insert(*module);
   if (const TenancyRecord* record = ledger.FindByDevice(address)) {
     const bool agrees = !modules.empty() && record->modules.ContainsAll(modules);
-    return agrees ? modules : modules | record->modules;
+    if (agrees) return {modules, modules};
+    return {modules | record->modules, record->modules};
   }
   const Board::Device* device = board.Find(address);
-  return device == nullptr || device->mapped ? modules : modules | WithoutGpu(board, map);
+  const bool unknown = device != nullptr && !device->mapped;
+  return {unknown ? modules | WithoutGpu(board, map) : modules, modules};
 }
 
 }  // namespace
@@ -42,14 +49,16 @@ Listing MakeListing(const AssignmentView& view, absl::Duration read_started, con
   listing.whole = view.whole;
   listing.read_started = read_started;
   for (const auto& [address, owner] : view.devices) {
-    const fabric::ModuleSet modules = ModulesOf(address, board, map, ledger);
-    if (modules.empty()) continue;
+    const Listed listed = ModulesOf(address, board, map, ledger);
+    if (listed.modules.empty()) continue;
     auto entry = std::find_if(listing.entries.begin(), listing.entries.end(),
                               [&](const Listing::Entry& e) { return e.owner == owner; });
-    if (entry == listing.entries.end()) entry = listing.entries.insert(entry, {owner, {}, {}});
-    entry->modules = entry->modules | modules;
+    if (entry == listing.entries.end()) entry = listing.entries.insert(entry, {owner, {}, {}, {}});
+    entry->modules = entry->modules | listed.modules;
+    entry->sure = entry->sure | listed.sure;
     entry->devices.push_back(address);
-    listing.modules = listing.modules | modules;
+    listing.modules = listing.modules | listed.modules;
+    listing.sure = listing.sure | listed.sure;
   }
   return listing;
 }

@@ -18,7 +18,8 @@ namespace switchyard::tenancy {
 struct Listing {
   struct Entry {
     Owner owner;
-    fabric::ModuleSet modules;
+    fabric::ModuleSet modules;  // that it may have
+    fabric::ModuleSet sure;     // of these, those that it has
     std::vector<PciAddress> devices;
   };
   bool known = false;           // there was an answer since the start
@@ -26,8 +27,9 @@ struct Listing {
   absl::Duration read_started;  // monotonic, of the last answer
   std::vector<Entry> entries;   // one an owner
   fabric::ModuleSet modules;    // of all entries
+  fabric::ModuleSet sure;
 
-  // The owner that has all of `modules`; null if there is none.
+  // The owner that has all of `modules` for sure; null if there is none.
   [[nodiscard]] const Entry* OwnerOfAll(fabric::ModuleSet modules) const;
 };
 

@@ -28,10 +28,12 @@ class Use {
                        in.listing->read_started >= watch.granted_at + kGrantSettles),
         whole_(in.listing->whole),
         listed_(in.listing->modules.Overlaps(record.modules)),
+        surely_listed_(in.listing->sure.Overlaps(record.modules)),
         looked_(in.looked.ContainsAll(record.modules)),
         held_(in.held.Overlaps(record.modules)) {}
 
   [[nodiscard]] bool listed() const { return listed_; }
+  [[nodiscard]] bool surely_listed() const { return surely_listed_; }
   [[nodiscard]] bool held() const { return held_; }
   // Nobody holds it, and that is known.
   [[nodiscard]] bool free() const { return looked_ && !held_; }
@@ -43,6 +45,7 @@ class Use {
   bool listing_spoke_;
   bool whole_;
   bool listed_;
+  bool surely_listed_;
   bool looked_;
   bool held_;
 };
@@ -114,7 +117,8 @@ Decision OfReleasing(const ReconcileInput& in, const Watch& watch, const Use& us
   if (d.partition == nullptr || !d.partition->active)
     return With(d, Act::kForget, Why::kUnfinished);
   // Granted again after all, and that could not be written: called off.
-  if (use.listed()) return With(d, Act::kConfirm, Why::kInUse);
+  if (use.surely_listed()) return With(d, Act::kConfirm, Why::kInUse);
+  if (use.listed()) return With(d, Act::kKeep, Why::kInUse);
   if (!use.free()) return With(d, Act::kReport, Why::kHeld);
   return With(d, Act::kRelease, Why::kUnfinished);
 }

@@ -72,8 +72,8 @@ void Draw(Views& v) {
   if (v.listing.known) {
     for (int i = 0; i < Pick(3); ++i) {
       const ModuleSet modules = SomeModules();
-      v.listing.entries.push_back({{"pod", std::to_string(i)}, modules, {}});
-      v.listing.modules = v.listing.modules | modules;
+      v.listing.entries.push_back({{"pod", std::to_string(i)}, modules, modules, {}});
+      v.listing.modules = v.listing.sure = v.listing.modules | modules;
     }
   }
   v.in.ledger = &v.ledger;

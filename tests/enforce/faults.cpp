@@ -95,6 +95,8 @@ void World::Outsider() {
     if (other.active && other.modules.Overlaps(real.modules)) return;
   }
   fabric_.SetActive(real, true, FabricModel::By::kOutsider);
+  // Whoever sees it in the list takes it for the outcome of a call that is still on its way.
+  fabric_.OrphanLate(real.modules);
 }
 
 void World::JournalTrouble() {
@@ -181,6 +183,10 @@ void World::Reboot() {
   kubelet_.Reboot();
   RestartKubelet(stage_.random.Percent(80));
   ++rules_.boot.low;
+  // A remembered list of another boot has no active partitions (FabricState::ListOfThisBoot).
+  if (remembered_) {
+    for (fabric::FabricPartition& partition : remembered_->partitions) partition.active = false;
+  }
   fabric_.ColdRestart(stage_.random.Between(0, 40) * 1000, stage_.random.Percent(10));
 }
 

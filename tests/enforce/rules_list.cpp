@@ -62,7 +62,8 @@ void Rules::LeftOut(const Row& row, ModuleSet sent) {
   const bool activating = record != nullptr && record->state == State::kActivating;
   const ModuleSet held = hardware_.Held() - hardware_.HeldBy(0);
   const bool used = (activating ? held : kubelet_.Live()).Overlaps(row.modules);
-  if (row.known_lost) return;  // active again, and that could not be written
+  // Active again, and that could not be written: the journal is all that a new agent has.
+  if (!list_read && record != nullptr && record->lost) return;
   if (row.found) {
     // Beside a tenancy of ours it can't stay.
     if (sent.Overlaps(row.modules)) return;
