@@ -186,7 +186,10 @@ void FabricModel::Apply(Effect effect, Row& row, bool active, std::int64_t patie
   if (effect == Effect::kNow) SetActive(row, active, excused_ ? By::kOutsider : By::kAgent);
   if (effect != Effect::kLate) return;
   const int most = static_cast<int>(patience_ms + kFabricTimeoutMs);
-  late_.push_back({stage_.now() + stage_.random.Between(1, most), row.modules, active, excused_});
+  // It is so already: whoever reads the list takes that for the outcome.
+  const bool already = active && row.active;
+  late_.push_back(
+      {stage_.now() + stage_.random.Between(1, most), row.modules, active, excused_ || already});
 }
 
 Result<FabricList> FabricModel::SetActivated(std::span<const int> ids) {
