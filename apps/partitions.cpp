@@ -35,6 +35,7 @@ std::string EnforcedUse(const EnforceState& enforced, const tenancy::PartitionVi
     }
   }
   std::vector<std::string> in_the_way;
+  in_the_way.reserve(view.blocked_by_tenancies.size() + view.blocked_by_partitions.size() + 1);
   for (const std::uint64_t id : view.blocked_by_tenancies)
     in_the_way.push_back(absl::StrCat("tenancy ", id));
   for (const int id : view.blocked_by_partitions)

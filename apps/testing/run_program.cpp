@@ -16,6 +16,7 @@ namespace {
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -30,6 +31,7 @@ Ran RunSwitchyard(const std::vector<std::string>& arguments,
   std::vector<std::string> words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables;
+  variables.reserve(environment.size() + 4);
   for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
   for (const char* kept : {"PATH", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS"}) {
     if (const char* value = std::getenv(kept)) variables.push_back(std::string(kept) + "=" + value);

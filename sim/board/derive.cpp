@@ -102,6 +102,7 @@ void DeriveDevices(Board& board, const std::set<int>& modules, std::uint64_t see
 void CompleteDevices(Board& board, std::uint64_t seed) {
   std::mt19937_64 random(seed + 1);
   std::vector<int> ids;
+  ids.reserve(board.devices.size());
   for (const BoardDevice& device : board.devices) ids.push_back(device.module);
   if (board.identity_by_pci) ids = OtherIds(ids, random);
   for (size_t i = 0; i < board.devices.size(); ++i) {

@@ -39,8 +39,7 @@ EnforcePlayed PlayOne(const DemoOptions& options, const EnforceScenario& scenari
   config["fabric.mode"] = "enforce";
   Result<std::unique_ptr<DemoNode>> node =
       DemoNode::Create({options.agent, options.board, options.seed, std::move(config)});
-  played.status =
-      node.ok() ? PlaySteps(**node, scenario, out, played.wrong) : std::move(node).status();
+  played.status = node.ok() ? PlaySteps(**node, scenario, out, played.wrong) : node.status();
   if (!played.status.ok()) {
     out << "   " << played.status.message() << "\n";
     if (node.ok()) out << "\nthe agent's log:\n" << (*node)->AgentLog() << "\n";

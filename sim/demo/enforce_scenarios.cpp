@@ -6,6 +6,7 @@ namespace {
 
 std::vector<EnforceScenario> OfPods(const Board& board) {
   std::vector<EnforceStep> no_pair;
+  no_pair.reserve(board.devices.size() + 2);
   char pod = 'a';
   for (size_t i = 0; i < board.devices.size(); ++i) no_pair.push_back(Pod(pod++, 1));
   no_pair.push_back(EndTwoThatAreNoPair());

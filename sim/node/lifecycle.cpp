@@ -193,6 +193,7 @@ Status ExecInside(const NodePaths& paths, const std::vector<std::string>& comman
   setenv("LD_LIBRARY_PATH", search.c_str(), 1);
   setenv("SWITCHYARD_PATHS_HOST_ROOT", paths.host_root().c_str(), 1);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }

@@ -200,6 +200,7 @@ Status SysfsTree::Renumber() {
 std::vector<FunctionState> SysfsTree::functions() const {
   absl::MutexLock lock(&mutex_);
   std::vector<FunctionState> all;
+  all.reserve(functions_.size());
   for (const auto& [address, f] : functions_) all.push_back(f);
   return all;
 }

@@ -217,7 +217,7 @@ Status HttpServer::ListenUnix(const std::string& path, HttpHandler handler, Http
     // Two agents with different state folders do not share an owner lock.
     boost::system::error_code refused;
     asio::local::stream_protocol::socket probe(impl_->context);
-    probe.connect({path}, refused);
+    (void)probe.connect({path}, refused);
     if (!refused) {
       return absl::AlreadyExistsError(absl::StrCat(
           path, ": somebody listens there; does another agent run with another state folder?"));

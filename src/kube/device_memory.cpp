@@ -33,7 +33,8 @@ void DeviceMemory::LoadDevices() {
   for (const auto& [address, json] : *stored) {
     Result<RememberedDevice> device = RememberedDeviceFromJson(address, json);
     if (device.ok()) {
-      devices_.emplace(device->numbers.address, *std::move(device));
+      const PciAddress its = device->numbers.address;
+      devices_.emplace(its, *std::move(device));
       continue;
     }
     // It is learned anew when the device is next seen on a vfio driver.

@@ -55,7 +55,7 @@ Result<asio::ssl::context> MakeContext(const std::string& ca_file) {
   ASSIGN_OR_RETURN(const std::string ca, ReadFile(ca_file, kMaxCaBytes));
   asio::ssl::context context(asio::ssl::context::tls_client);
   Error error;
-  context.add_certificate_authority(asio::buffer(ca), error);
+  (void)context.add_certificate_authority(asio::buffer(ca), error);
   if (error)
     return absl::UnavailableError(absl::StrCat(ca_file, ": no certificate: ", error.message()));
   SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);

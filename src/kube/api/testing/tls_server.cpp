@@ -100,7 +100,7 @@ struct TlsServer::Impl {
     while (!stopping) {
       tcp::socket socket(io);
       boost::system::error_code error;
-      acceptor.accept(socket, error);
+      (void)acceptor.accept(socket, error);
       if (!error && !stopping) Serve(std::move(socket));
     }
   }
@@ -109,7 +109,7 @@ struct TlsServer::Impl {
   void Serve(tcp::socket socket) {
     boost::system::error_code error;
     asio::ssl::stream<tcp::socket> stream(std::move(socket), tls);
-    stream.handshake(asio::ssl::stream_base::server, error);
+    (void)stream.handshake(asio::ssl::stream_base::server, error);
     if (error) return;
     boost::beast::flat_buffer buffer;
     http::request<http::string_body> request;
@@ -134,7 +134,7 @@ struct TlsServer::Impl {
       response.prepare_payload();
     }
     http::write(stream, response, error);
-    stream.shutdown(error);
+    (void)stream.shutdown(error);
   }
 
   std::atomic<bool> stopping = false;
@@ -155,7 +155,7 @@ TlsServer::~TlsServer() {
   asio::io_context io;
   tcp::socket socket(io);
   boost::system::error_code error;
-  socket.connect({asio::ip::address_v4::loopback(), port_}, error);
+  (void)socket.connect({asio::ip::address_v4::loopback(), port_}, error);
   thread_.join();
 }
 
