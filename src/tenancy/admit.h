@@ -42,7 +42,7 @@ struct AdmitInput {
   const Owner* owner = nullptr;  // who asks, if known
   fabric::ModuleSet uncertain;   // of tenancies whose last change has no known outcome
   fabric::ModuleSet unsettled;   // the same, and those whose activation only the list shows
-  fabric::ModuleSet doubtful;    // the same of foreign partitions
+  fabric::ModuleSet doubtful;    // of foreign partitions whose last change has no known outcome
   fabric::ModuleSet lost;        // of foreign partitions that Fabric Manager lost, still in use
 };
 

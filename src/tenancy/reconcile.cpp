@@ -243,9 +243,8 @@ absl::string_view WhyText(Why why) {
     case Why::kUnjudged:
       return "kubelet or the processes were not asked yet";
     case Why::kPodsUnknown:
-      return "neither kubelet nor a process has it, but kubelet has not shown yet that it knows "
-             "its "
-             "pods";
+      return "neither kubelet nor a process has it, but kubelet has not shown yet that "
+             "it knows its pods";
     case Why::kUnused:
       return "neither kubelet nor a process has had it for longer than the grace time";
     case Why::kAbandoned:

@@ -46,7 +46,8 @@ TEST(NameLookup, WithoutAThreadItIsAnErrorAndTriedAgain) {
   NameLookup lookup("localhost");
   Status status;
   const auto look = [&] { status = lookup.Wait(absl::Minutes(1)).status(); };
-  if (!switchyard::testing::WithoutThreads(look)) GTEST_SKIP() << "no seccomp filters here";
+  if (!switchyard::testing::WithoutThreads(look))
+    GTEST_SKIP() << "needs a kernel with seccomp filters (CONFIG_SECCOMP_FILTER)";
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("no thread"));
   look();
