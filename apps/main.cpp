@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/synchronization/mutex.h"
 #include "agent/config_keys.h"
 #include "agent/config_suggest.h"
 #include "apps/command.h"
@@ -228,10 +227,6 @@ int Main(int argc, char** argv) {
 }  // namespace switchyard::apps
 
 int main(int argc, char** argv) {
-#ifdef NDEBUG
-  // Debian builds Abseil without NDEBUG: every lock, gRPC's too, would be entered in a graph.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-#endif
   try {
     return switchyard::apps::Main(argc, argv);
   } catch (const std::exception& error) {  // out of memory; nothing of ours throws
